@@ -16,20 +16,23 @@ studies/<name>/                         the data: no protocol code, no typed ver
 
 from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.drawing import StudyFigure, StudyTable
-from airloom.study.folder import Study, names, open_study
-from airloom.study.rules import Evidence, Pair, Setting, Value, exact, pair, value
+from airloom.study.folder import Computation, Study, at_default, names, open_study
+from airloom.study.rules import Evidence, Numbers, Pair, Setting, Value, exact, pair, value
 
 __all__ = [
+    "Computation",
     "Data",
     "Evidence",
     "NotMade",
     "NotSwept",
+    "Numbers",
     "Pair",
     "Setting",
     "Study",
     "StudyFigure",
     "StudyTable",
     "Value",
+    "at_default",
     "exact",
     "names",
     "open_study",

@@ -27,6 +27,16 @@ from airloom.study.rules import Evidence
 Computation = Callable[[Data], Evidence]
 
 
+def at_default(of: Computation) -> Computation:
+    """For what no reading changes, or no reading makes."""
+
+    def evidence(data: Data) -> Evidence:
+        data.at_default_only()
+        return of(data)
+
+    return evidence
+
+
 def _home() -> Path:
     return Path(str(resources.files("airloom") / "studies"))
 

@@ -35,10 +35,14 @@ VERDICTS = (DIFFERS, UNCLEAR, COMPATIBLE, FITTED, HOLDS, GIVEN, NOT_COVERED)
 _WHOLE = (DIFFERS, NOT_COVERED, UNCLEAR, COMPATIBLE, FITTED, HOLDS)
 
 
+#: One per seed, mostly.
+Numbers = NDArray[np.float64]
+
+
 class Value(NamedTuple):
     """A number measured once per seed; or an exact one, which has no interval."""
 
-    samples: NDArray[np.float64]
+    samples: Numbers
     unit: str
     is_exact: bool = False
 
@@ -46,8 +50,8 @@ class Value(NamedTuple):
 class Pair(NamedTuple):
     """Two things measured under the same seeds, in the same order of seeds."""
 
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
+    a: Numbers
+    b: Numbers
     unit: str
 
 
@@ -162,7 +166,7 @@ def _setting(claim: Claim, found: Setting) -> Result:
     return Result(HOLDS if same else DIFFERS, found.value, None, None, found.unit, 0, why)
 
 
-def _interval(samples: NDArray[np.float64], *, is_exact: bool) -> tuple[float, float, float]:
+def _interval(samples: Numbers, *, is_exact: bool) -> tuple[float, float, float]:
     if is_exact:
         return float(samples[0]), float(samples[0]), float(samples[0])
     found = statistics.mean_interval(samples, 1 - ALPHA)

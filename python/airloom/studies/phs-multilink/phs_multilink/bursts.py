@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from airloom.study import Data, Evidence, exact, value
+from airloom.study import Computation, Data, Evidence, Numbers, at_default, exact, value
 
-from .transfers import Numbers, at_default, static
+from .transfers import static
 
 #: Lengths of a burst, ms.
 LENGTHS = (50, 100, 200, 300, 370, 500, 700, 1000, 1500)
@@ -38,9 +38,9 @@ def expired(data: Data, length: int, sweep: str = "bursts") -> Numbers:
     return _more(data, "rto_count", length, sweep)
 
 
-def over(lengths: tuple[int, ...]) -> Callable[[Data], Evidence]:
+def over(lengths: tuple[int, ...], data: Data) -> Evidence:
     """The share of bursts of these lengths that TCP sees."""
-    return lambda data: value(np.stack([seen(data, n) for n in lengths]).mean(axis=0), "")
+    return value(np.stack([seen(data, n) for n in lengths]).mean(axis=0), "")
 
 
 def half(data: Data) -> Evidence:
@@ -75,10 +75,10 @@ def round_trip(data: Data) -> Evidence:
     return value(rows.group_by("seed").agg(pl.col("srtt_ms").mean()).sort("seed")["srtt_ms"].to_numpy(), "ms")
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "K04.burst": lambda data: value(expired(data, 370, "burst"), ""),
-    "K28.short": over((50, 100)),
-    "K28.long": over((700, 1000, 1500)),
+    "K28.short": partial(over, (50, 100)),
+    "K28.long": partial(over, (700, 1000, 1500)),
     "K28.half": half,
     "K26.half": at_default(lambda data: value(member(data, 0.5) / five(data), "")),
     "K26.few": at_default(lambda data: value(member(data, 0.02) / member(data, 0.0), "")),

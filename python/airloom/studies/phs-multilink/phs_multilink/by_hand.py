@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from airloom.study import Data, Evidence, Setting
+from airloom.study import Computation, Data, Setting
 from airloom.study.data import NotMade
 
 
@@ -17,7 +16,7 @@ def seen(data: Data) -> dict[str, Any]:
     return found
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "K20.released": lambda data: Setting(sorted(seen(data)["released"])),
     "K20.set-up": lambda data: Setting(sorted(seen(data)["set up"])),
     "K20.traffic": lambda data: Setting("yes" if seen(data)["octets"] > 0 else "no"),

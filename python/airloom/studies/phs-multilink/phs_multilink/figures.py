@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airloom.plot.figure import DATA, LOST, RESENT
@@ -62,29 +62,25 @@ def beside(data: Data) -> Figure:
     return figure
 
 
-def by_field(way: str) -> Callable[[Data], Figure]:
+def by_field(way: str, data: Data) -> Figure:
     """Figs. 3 and 4: rate, CRC errors of the monitored circuit and retransmissions by the mean field."""
-
-    def draw(data: Data) -> Figure:
-        figure, all_axes = canvas(3, height=7.0, sharex=True)
-        rows = runs(data, way)
-        good, bad = (rows.filter(is_in) for is_in in (rows["weakest"] >= NEEDED, rows["weakest"] < NEEDED))
-        titles = {"rate": "throughput (kbit/s)", "seen": "CRC errors", "resent": "TCP retransmissions"}
-        for axes, (column, label) in zip(all_axes, titles.items(), strict=True):
-            axes.plot(good["mean"], good[column], "o", color=DATA, markersize=3, label="each unit above 35 dBµV")
-            axes.plot(bad["mean"], bad[column], "x", color=RESENT, markersize=4, label="one of three below")
-            axes.set_ylabel(label)
-            axes.set_ylim(bottom=0)
-        all_axes[0].set_ylim(0, 320)
-        all_axes[0].axhline(250, color=LOST, linewidth=0.8, linestyle=":", label="250 kbit/s")
-        # A run whose file never comes has errors without end.
-        all_axes[1].set_yscale("symlog", linthresh=10)
-        all_axes[1].set_ylim(0, 2 * max(100.0, *rows["seen"].to_list()))
-        all_axes[0].legend(fontsize=8, loc="lower right")
-        all_axes[-1].set_xlabel("electric field strength, mean of three units (dBµV)")
-        return figure
-
-    return draw
+    figure, all_axes = canvas(3, height=7.0, sharex=True)
+    rows = runs(data, way)
+    good, bad = (rows.filter(is_in) for is_in in (rows["weakest"] >= NEEDED, rows["weakest"] < NEEDED))
+    titles = {"rate": "throughput (kbit/s)", "seen": "CRC errors", "resent": "TCP retransmissions"}
+    for axes, (column, label) in zip(all_axes, titles.items(), strict=True):
+        axes.plot(good["mean"], good[column], "o", color=DATA, markersize=3, label="each unit above 35 dBµV")
+        axes.plot(bad["mean"], bad[column], "x", color=RESENT, markersize=4, label="one of three below")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+    all_axes[0].set_ylim(0, 320)
+    all_axes[0].axhline(250, color=LOST, linewidth=0.8, linestyle=":", label="250 kbit/s")
+    # A run whose file never comes has errors without end.
+    all_axes[1].set_yscale("symlog", linthresh=10)
+    all_axes[1].set_ylim(0, 2 * max(100.0, *rows["seen"].to_list()))
+    all_axes[0].legend(fontsize=8, loc="lower right")
+    all_axes[-1].set_xlabel("electric field strength, mean of three units (dBµV)")
+    return figure
 
 
 def alone(run: Run) -> Figure:
@@ -159,13 +155,13 @@ FIGURES = {
     ),
     "fig-3": StudyFigure(
         "Fig. 3. Relationship between electric field strength and throughput and number of retransmissions (FTP Get)",
-        by_field("get"),
+        partial(by_field, "get"),
         "A mark is one get outdoors; CRC errors are those of circuit 0, where the monitor is, in both directions. "
         f"{LOST_POINTS}",
     ),
     "fig-4": StudyFigure(
         "Fig. 4. Relationship between electric field strength and throughput and number of retransmissions (FTP Put)",
-        by_field("put"),
+        partial(by_field, "put"),
         f"As Fig. 3, with the slowness of the notebook that was fitted to Table 2. {LOST_POINTS}",
     ),
     "fig-5": StudyFigure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +10,9 @@ from numpy.typing import NDArray
 
 from airloom.capture import packets
 from airloom.run import Run
-from airloom.study import Data, Evidence, Setting, exact
+from airloom.study import Computation, Data, Evidence, Setting, at_default, exact
 
 from .bursts import round_trip
-from .transfers import at_default
 
 #: Numbers of frames.
 MODULUS = 127
@@ -161,7 +159,7 @@ def sequence(run: Run, way: str) -> Sequence:
     return Sequence(rows["t_ns"].to_numpy() / 1e9, (ends - first).astype(np.float64), again)
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "K04.rtt": round_trip,
     "K04.numbers": at_default(wrong_numbers),
     "K04.request": at_default(wrong_requests),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from airloom.study import Data, Evidence, exact, value
+from airloom.study import Computation, Data, Evidence, Numbers, at_default, exact, value
 from airloom.study.data import NotMade
-
-from .transfers import Numbers, at_default
 
 #: dBuV from which on the paper sees no errors, and above which every unit has to be.
 CLEAN, NEEDED = 40.0, 35.0
@@ -59,9 +57,9 @@ def strong(data: Data, way: str = "get") -> pl.DataFrame:
     return runs(data, way).filter(pl.col("field") >= STRONG)
 
 
-def at_strong(column: str, unit: str = "") -> Callable[[Data], Evidence]:
+def at_strong(column: str, data: Data, unit: str = "") -> Evidence:
     """K05, K11: gets there."""
-    return lambda data: mean_of(strong(data), column, unit)
+    return mean_of(strong(data), column, unit)
 
 
 def weak(data: Data) -> pl.DataFrame:
@@ -85,25 +83,17 @@ def resent_unprovoked(data: Data) -> Evidence:
     return mean_of(strong(data, "put").filter(pl.col("seen") == 0), "resent", "")
 
 
-def spread(way: str) -> Callable[[Data], Evidence]:
+def spread(way: str, data: Data) -> Evidence:
     """K30: how far the rates above 40 dBuV are apart, in their mean."""
-
-    def evidence(data: Data) -> Evidence:
-        rates = strong(data, way)["rate"].to_numpy()
-        return exact(float((rates.max() - rates.min()) / rates.mean()), "")
-
-    return evidence
+    rates = strong(data, way)["rate"].to_numpy()
+    return exact(float((rates.max() - rates.min()) / rates.mean()), "")
 
 
-def correlation(column: str) -> Callable[[Data], Evidence]:
+def correlation(column: str, data: Data) -> Evidence:
     """K06: rank correlation with the mean field."""
-
-    def evidence(data: Data) -> Evidence:
-        near = runs(data).filter(pl.col("mean").is_between(31, 46))
-        found = near.select(pl.corr("mean", column, method="spearman")).item()
-        return exact(float(found), "")
-
-    return evidence
+    near = runs(data).filter(pl.col("mean").is_between(31, 46))
+    found = near.select(pl.corr("mean", column, method="spearman")).item()
+    return exact(float(found), "")
 
 
 def quiet(data: Data) -> Evidence:
@@ -111,18 +101,14 @@ def quiet(data: Data) -> Evidence:
     return exact(float(runs(data).filter(pl.col("resent") == 0)["seen"].max() or 0.0), "")  # type: ignore[arg-type]
 
 
-def against_clean(is_good: bool) -> Callable[[Data], Evidence]:
+def against_clean(is_good: bool, data: Data) -> Evidence:
     """K08: rates below a mean of 40 dBuV, in those above."""
-
-    def evidence(data: Data) -> Evidence:
-        rows = runs(data)
-        above = rows.filter(pl.col("field") >= STRONG)["rate"].mean()
-        low = rows.filter(pl.col("mean") < CLEAN)
-        low = low.filter(pl.col("weakest") >= NEEDED if is_good else pl.col("weakest") < NEEDED)
-        assert isinstance(above, float)
-        return mean_of(low.with_columns(share=pl.col("rate") / above), "share", "")
-
-    return evidence
+    rows = runs(data)
+    above = rows.filter(pl.col("field") >= STRONG)["rate"].mean()
+    low = rows.filter(pl.col("mean") < CLEAN)
+    low = low.filter(pl.col("weakest") >= NEEDED if is_good else pl.col("weakest") < NEEDED)
+    assert isinstance(above, float)
+    return mean_of(low.with_columns(share=pl.col("rate") / above), "share", "")
 
 
 def good_below(data: Data) -> Evidence:
@@ -151,30 +137,30 @@ def connected(data: Data, field: float) -> Numbers:
     return np.asarray(np.stack(failed).sum(axis=0) == 0, dtype=np.float64)
 
 
-def calls(field: float) -> Callable[[Data], Evidence]:
+def calls(field: float, data: Data) -> Evidence:
     """K09: the share of attempts with six connections."""
-    return lambda data: value(connected(data, field), "")
+    return value(connected(data, field), "")
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "K05.rate": at_strong("rate", "kbit/s"),
-    "K05.errors": at_strong("seen"),
+COMPUTE: dict[str, Computation] = {
+    "K05.rate": partial(at_strong, "rate", unit="kbit/s"),
+    "K05.errors": partial(at_strong, "seen"),
     "K06.slow": at_default(lambda data: mean_of(is_slow(weak(data)), "slow", "")),
-    "K06.errors": at_default(correlation("errors")),
-    "K06.resent": at_default(correlation("resent")),
+    "K06.errors": at_default(partial(correlation, "errors")),
+    "K06.resent": at_default(partial(correlation, "resent")),
     "K07": at_default(quiet),
-    "K08.above": at_default(against_clean(True)),
-    "K08.below": at_default(against_clean(False)),
-    "K09.below": at_default(calls(27)),
-    "K09.near": at_default(calls(30)),
-    "K09.above": at_default(calls(36)),
+    "K08.above": at_default(partial(against_clean, True)),
+    "K08.below": at_default(partial(against_clean, False)),
+    "K09.below": at_default(partial(calls, 27)),
+    "K09.near": at_default(partial(calls, 30)),
+    "K09.above": at_default(partial(calls, 36)),
     "K10": resent_unprovoked,
-    "K11.linear": at_strong("pause", "s"),
+    "K11.linear": partial(at_strong, "pause", unit="s"),
     "K11.stalls": stalls,
     "K24.occurs": at_default(lambda data: exact(unseen(data).height, "")),
     "K24.elsewhere": at_default(elsewhere),
     "K25.good": good_below,
-    "K30.stable": at_default(spread("get")),
-    "K30.varies": at_default(spread("put")),
+    "K30.stable": at_default(partial(spread, "get")),
+    "K30.varies": at_default(partial(spread, "put")),
     "K30.below": lambda data: mean_of(is_slow(strong(data, "put")), "slow", ""),
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from airloom.study import Data, Evidence, exact, pair, value
+from airloom.study import Computation, Data, Evidence, Numbers, at_default, exact, pair, value
 
-from .transfers import Numbers, at_default, rate, seconds, static
+from .transfers import rate, seconds, static
 
 #: The paper's three runs, kbit/s.
 PAPER = {"get": (239.52, 178.08, 198.16), "put": (188.48, 159.20, 206.96)}
@@ -37,15 +37,11 @@ def spread(data: Data) -> Evidence:
     return exact(float((ours.max() - ours.min()) / (max(PAPER["get"]) - min(PAPER["get"]))), "")
 
 
-def below_five(way: str) -> Callable[[Data], Evidence]:
+def below_five(way: str, data: Data) -> Evidence:
     """K15: with a release, and over five from the beginning; the same seeds."""
-
-    def evidence(data: Data) -> Evidence:
-        released, five = mean_rates(data, way), static(data, way, 5)
-        count = min(len(released), len(five))
-        return pair(released[:count], five[:count], "kbit/s")
-
-    return evidence
+    released, five = mean_rates(data, way), static(data, way, 5)
+    count = min(len(released), len(five))
+    return pair(released[:count], five[:count], "kbit/s")
 
 
 def above_six(data: Data) -> Evidence:
@@ -74,29 +70,25 @@ def with_remedies(data: Data, bad: str) -> dict[str, Numbers]:
     return found
 
 
-def remedy(bad: str) -> Callable[[Data], Evidence]:
+def remedy(bad: str, data: Data) -> Evidence:
     """K29: the time as it is, over that with the remedy whose mean time is the shortest."""
-
-    def evidence(data: Data) -> Evidence:
-        data.at_default_only()
-        times = with_remedies(data, bad)
-        best = min(times.values(), key=lambda numbers: float(numbers.mean()))
-        return value(times[AS_IT_WAS] / best, "")
-
-    return evidence
+    data.at_default_only()
+    times = with_remedies(data, bad)
+    best = min(times.values(), key=lambda numbers: float(numbers.mean()))
+    return value(times[AS_IT_WAS] / best, "")
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "K14.get": lambda data: value(mean_rates(data, "get"), "kbit/s"),
     "K14.put": lambda data: value(mean_rates(data, "put"), "kbit/s"),
     "K14.spread": at_default(spread),
-    "K15.get": below_five("get"),
-    "K15.put": below_five("put"),
+    "K15.get": partial(below_five, "get"),
+    "K15.put": partial(below_five, "put"),
     "K16.stall": lambda data: value(
         data.per_seed("release", "runs", "client.longest_pause_s", way="get") / ROUND_TRIP, ""
     ),
     "K16.timer": lambda data: value(data.per_seed("release", "runs", "rto_count", way="get"), ""),
     "K27.above": at_default(above_six),
-    "K29.release": remedy("release"),
-    "K29.people": remedy("people"),
+    "K29.release": partial(remedy, "release"),
+    "K29.people": partial(remedy, "people"),
 }

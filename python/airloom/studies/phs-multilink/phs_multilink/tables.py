@@ -9,17 +9,7 @@ from airloom.study.drawing import interval
 from .bursts import five, member
 from .monitor import burst
 from .release import BAD, PAPER, PAPER_STATIC, rates, with_remedies
-from .transfers import (
-    CROSSED,
-    POINTS,
-    TABLE_1,
-    TIMES_1,
-    fields,
-    rate_of_all,
-    seconds,
-    static_of_all,
-    times_of_table_1,
-)
+from .transfers import CROSSED, POINTS, TABLE_1, TIMES_1, fields, rate_of_all, seconds, static_of_all, times_of_table_1
 
 Cells = tuple[list[str], list[list[str]]]
 

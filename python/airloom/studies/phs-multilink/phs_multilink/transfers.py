@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from airloom.study import Data, Evidence, Setting, exact, pair, value
+from airloom.study import Computation, Data, Evidence, Numbers, Setting, at_default, exact, pair, value
 
 from .configuration import path, rate_of_each, unit_of_each
-
-Numbers = NDArray[np.float64]
 
 #: Octets of the file.
 SIZE = 1_000_000
@@ -59,9 +56,9 @@ def times_of_table_1(data: Data, way: str, distance: float) -> Numbers:
     return np.asarray((2 * times[:count] + crossed[:count]) / 3, dtype=np.float64)
 
 
-def table_1(way: str, distance: float) -> Callable[[Data], Evidence]:
+def table_1(way: str, distance: float, data: Data) -> Evidence:
     """A rate of Table 1."""
-    return lambda data: value(rate_of_all(times_of_table_1(data, way, distance)), "kbit/s")
+    return value(rate_of_all(times_of_table_1(data, way, distance)), "kbit/s")
 
 
 def fields(data: Data, distance: float) -> Numbers:
@@ -99,19 +96,15 @@ def static_of_all(data: Data, way: str, circuits: int) -> Numbers:
     return rate_of_all(seconds(data, "static", way=way, circuits=circuits))
 
 
-def proportional(way: str) -> Callable[[Data], Evidence]:
+def proportional(way: str, data: Data) -> Evidence:
     """K12: the rate of a connection, least over largest."""
-
-    def evidence(data: Data) -> Evidence:
-        each = np.stack([static(data, way, n) / n for n in CIRCUITS])
-        return value(each.min(axis=0) / each.max(axis=0), "")
-
-    return evidence
+    each = np.stack([static(data, way, n) / n for n in CIRCUITS])
+    return value(each.min(axis=0) / each.max(axis=0), "")
 
 
-def resent(way: str) -> Callable[[Data], Evidence]:
+def resent(way: str, data: Data) -> Evidence:
     """K23: the mean over the series."""
-    return lambda data: value(data.per_seed("static", "runs", "resent", way=way), "")
+    return value(data.per_seed("static", "runs", "resent", way=way), "")
 
 
 def frames_in_error(data: Data) -> Evidence:
@@ -138,19 +131,9 @@ def complete(data: Data) -> Evidence:
     return value(data.per_seed("static", "runs", "server.sent_bytes", way="get", circuits=6) / SIZE, "")
 
 
-def average(way: str, circuits: int) -> Callable[[Data], Evidence]:
+def average(way: str, circuits: int, data: Data) -> Evidence:
     """K13: so many circuits from the beginning."""
-    return lambda data: value(static_of_all(data, way, circuits), "kbit/s")
-
-
-def at_default(of: Callable[[Data], Evidence]) -> Callable[[Data], Evidence]:
-    """For what no reading changes, or no reading makes."""
-
-    def evidence(data: Data) -> Evidence:
-        data.at_default_only()
-        return of(data)
-
-    return evidence
+    return value(static_of_all(data, way, circuits), "kbit/s")
 
 
 def _shown(data: Data) -> dict[str, Any]:
@@ -168,24 +151,24 @@ def _third(_: Data) -> Evidence:
     return exact(3 * 186.37 - 2 * 296.67, "kbit/s")
 
 
-def _rates() -> dict[str, Callable[[Data], Evidence]]:
+def _rates() -> dict[str, Computation]:
     """K01 and K02."""
-    found: dict[str, Callable[[Data], Evidence]] = {}
+    found: dict[str, Computation] = {}
     for claim, way in (("K01", "get"), ("K02", "put")):
         for distance in POINTS:
-            found[f"{claim}.{round(distance)}m"] = table_1(way, distance)
+            found[f"{claim}.{round(distance)}m"] = partial(table_1, way, distance)
     return found
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     **_rates(),
     "K01.field": field,
     "K03.disturbed": disturbed,
     "K03.others": others,
-    "K12.get": at_default(proportional("get")),
-    "K12.put": at_default(proportional("put")),
+    "K12.get": at_default(partial(proportional, "get")),
+    "K12.put": at_default(partial(proportional, "put")),
     "K12.order": lambda data: pair(static(data, "get", 6), static(data, "put", 6), "kbit/s"),
-    **{f"K13.{way}-{n}": average(way, n) for way in ("get", "put") for n in (5, 6)},
+    **{f"K13.{way}-{n}": partial(average, way, n) for way in ("get", "put") for n in (5, 6)},
     "K17.least": at_default(lambda data: Setting(float(data.per_seed("slowest", "runs", "client.transfers").min()))),
     "K17.most": at_default(lambda data: exact(sum(_kbit(text) for text in rate_of_each(_shown(data))), "kbit/s")),
     "K18.size": at_default(size),
@@ -195,8 +178,8 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "K22.put": lambda data: value(seconds(data, "people", way="put"), "s"),
     "K22.third": at_default(_third),
     "K23.errors": at_default(frames_in_error),
-    "K23.get": at_default(resent("get")),
-    "K23.put": at_default(resent("put")),
+    "K23.get": at_default(partial(resent, "get")),
+    "K23.put": at_default(partial(resent, "put")),
     "K27.varies": at_default(varies),
     "C1": at_default(complete),
 }

@@ -6,10 +6,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from airloom.study import Data, StudyFigure, StudyTable
+from airloom.study import Data, Numbers, StudyFigure, StudyTable
 from airloom.study.drawing import canvas, means
 
-from .pages import ERRORS, THREE, Numbers, page_time
+from .pages import ERRORS, THREE, page_time
 
 #: What is measured: its name, and the table and column that have it.
 _PAGE = ("page", "pages", "load_ns")

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from airloom.study import Data, Evidence, exact, value
+from airloom.study import Data, Evidence, Numbers, exact, value
 from airloom.study.drawing import interval
-
-from .pages import Numbers
 
 #: The laws of the sweep, the default first.
 LAWS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from airloom.plot.figure import LINES
-from airloom.study import Data, StudyFigure
+from airloom.study import Data, Numbers, StudyFigure
 from airloom.study.drawing import canvas, hollow, labelled, means
 
 from . import messages, setup
-from .pages import ERRORS, THREE, Numbers, gain, new_blocks, page_time, sctp, tcp
+from .pages import ERRORS, THREE, gain, new_blocks, page_time, sctp, tcp
 
 #: Fig. 7's part of Fig. 6.
 LOW = tuple(e for e in ERRORS if e <= 0.05)
@@ -38,48 +39,36 @@ def response_time(lines: Sequence[Line], rates: Sequence[float]) -> Figure:
     return figure
 
 
-def one_mobile(streams: int) -> Callable[[Data], Figure]:
+def one_mobile(streams: int, data: Data) -> Figure:
     """Figs. 4 and 5."""
     over_sctp = f"HTTP 1.0 over SCTP, {'one stream' if streams == 1 else 'three streams'}"
-
-    def draw(data: Data) -> Figure:
-        lines: list[Line] = [
-            ("HTTP 1.0 over TCP", lambda rate: tcp(data, rate)),
-            (over_sctp, lambda rate: sctp(data, rate, streams)),
-        ]
-        return response_time(lines, ERRORS)
-
-    return draw
+    lines: list[Line] = [
+        ("HTTP 1.0 over TCP", lambda rate: tcp(data, rate)),
+        (over_sctp, lambda rate: sctp(data, rate, streams)),
+    ]
+    return response_time(lines, ERRORS)
 
 
-def four_mobiles(rates: Sequence[float]) -> Callable[[Data], Figure]:
+def four_mobiles(rates: Sequence[float], data: Data) -> Figure:
     """Figs. 6 and 7."""
-
-    def draw(data: Data) -> Figure:
-        lines: list[Line] = [
-            ("HTTP 1.0 over TCP", lambda rate: page_time(data, "cell-tcp", bler=rate)),
-            ("HTTP 1.0 over SCTP, three streams", lambda rate: page_time(data, "cell-sctp", bler=rate)),
-        ]
-        return response_time(lines, rates)
-
-    return draw
+    lines: list[Line] = [
+        ("HTTP 1.0 over TCP", lambda rate: page_time(data, "cell-tcp", bler=rate)),
+        ("HTTP 1.0 over SCTP, three streams", lambda rate: page_time(data, "cell-sctp", bler=rate)),
+    ]
+    return response_time(lines, rates)
 
 
-def rlc_blocks(protocol: str) -> Callable[[Data], Figure]:
+def rlc_blocks(protocol: str, data: Data) -> Figure:
     """Figs. 8 and 9: new RLC blocks of one mobile of four; both have the same axes."""
-
-    def draw(data: Data) -> Figure:
-        seen = {p: new_blocks(data.run(f"blocks-cell-{p}"), "0")["t_ns"].to_numpy() / 1e9 for p in ("tcp", "sctp")}
-        figure, axes = canvas(height=3.4)
-        times = seen[protocol]
-        axes.plot(times, np.arange(len(times)), **{**LINES[0], "linestyle": "none", "markersize": 1.5})
-        axes.set_xlim(0, 1.02 * max(t[-1] for t in seen.values()))
-        axes.set_ylim(0, 1.02 * max(len(t) for t in seen.values()))
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("RLC sequence number")
-        return figure
-
-    return draw
+    seen = {p: new_blocks(data.run(f"blocks-cell-{p}"), "0")["t_ns"].to_numpy() / 1e9 for p in ("tcp", "sctp")}
+    figure, axes = canvas(height=3.4)
+    times = seen[protocol]
+    axes.plot(times, np.arange(len(times)), **{**LINES[0], "linestyle": "none", "markersize": 1.5})
+    axes.set_xlim(0, 1.02 * max(t[-1] for t in seen.values()))
+    axes.set_ylim(0, 1.02 * max(len(t) for t in seen.values()))
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("RLC sequence number")
+    return figure
 
 
 def gap_figure(data: Data) -> Figure:
@@ -156,28 +145,30 @@ FIGURES: dict[str, StudyFigure] = {
     ),
     "fig-4": StudyFigure(
         "Fig. 4. Response Time vs error rate in case of HTTP 1.0 over TCP and SCTP (one stream) over RLC/MAC",
-        one_mobile(1),
+        partial(one_mobile, 1),
         f"{_ONE_MOBILE} {_LOST}",
     ),
     "fig-5": StudyFigure(
         "Fig. 5. Response Time vs error rate in case of HTTP 1.0 over TCP/SCTP (three streams) over RLC/MAC",
-        one_mobile(3),
+        partial(one_mobile, 3),
         f"{_ONE_MOBILE} {_LOST} The two distances that its text gives are in that figure.",
     ),
     "fig-6": StudyFigure(
         "Fig. 6. Response Time vs error rate in case of HTTP 1.0 over TCP/SCTP (three streams)",
-        four_mobiles(ERRORS),
+        partial(four_mobiles, ERRORS),
         "Four active mobiles, all over TCP or all over SCTP; each loads thirty pages. Means over pages, with 95 % "
         f"intervals over runs. {_LOST}",
     ),
     "fig-7": StudyFigure(
         "Fig. 7. (zoom of figure 6)",
-        four_mobiles(LOW),
+        partial(four_mobiles, LOW),
         "Error rates up to 0.05. Which part of Fig. 6 the paper enlarges is lost with it.",
     ),
-    "fig-8": StudyFigure("Fig. 8. RLC Sequence number for HTTP 1.0 over TCP over RLC/MAC", rlc_blocks("tcp"), _BLOCKS),
+    "fig-8": StudyFigure(
+        "Fig. 8. RLC Sequence number for HTTP 1.0 over TCP over RLC/MAC", partial(rlc_blocks, "tcp"), _BLOCKS
+    ),
     "fig-9": StudyFigure(
-        "Fig. 9. RLC Sequence number for HTTP 1.0 over SCTP over RLC/MAC", rlc_blocks("sctp"), _BLOCKS
+        "Fig. 9. RLC Sequence number for HTTP 1.0 over SCTP over RLC/MAC", partial(rlc_blocks, "sctp"), _BLOCKS
     ),
     "gap": StudyFigure(
         "Ours: what Figs. 4 and 5 differ by, TCP less SCTP",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from airloom.study import Data, Evidence, StudyFigure, StudyTable, pair, value
+from airloom.study import Data, Evidence, Numbers, StudyFigure, StudyTable, pair, value
 from airloom.study.drawing import canvas, means
 
-from .pages import THREE, Numbers, page_time
+from .pages import THREE, page_time
 from .units import done, transfer
 
 #: Which packets RLC takes first, as the sweeps call it.
@@ -39,14 +40,10 @@ def sent_again(data: Data, sweep: str, **where: Any) -> Numbers:
     return data.per_seed(sweep, "runs", "resent", **where)
 
 
-def favoured(sweep: str, **where: Any) -> Any:
+def favoured(sweep: str, data: Data, **where: Any) -> Evidence:
     """The object on stream 0, in turn with the others and before them."""
-
-    def compare(data: Data) -> Evidence:
-        in_turn, first = (object_times(data, sweep, first=order, **where)[0] for order in (NONE, FIRST))
-        return pair(in_turn, first, "s")
-
-    return compare
+    in_turn, first = (object_times(data, sweep, first=order, **where)[0] for order in (NONE, FIRST))
+    return pair(in_turn, first, "s")
 
 
 def whole_page(data: Data) -> Evidence:
@@ -63,11 +60,11 @@ def repeats(data: Data) -> Evidence:
 
 
 COMPUTE = {
-    "A19.favoured": favoured("flows", gb=FAST),
+    "A19.favoured": partial(favoured, "flows", gb=FAST),
     "A19.page": whole_page,
     "A19.repeats": repeats,
-    "A19.gb": favoured("flows", gb=PAPER),
-    "A19.timer": favoured("flows-rules", rule=TIMER),
+    "A19.gb": partial(favoured, "flows", gb=PAPER),
+    "A19.timer": partial(favoured, "flows-rules", rule=TIMER),
 }
 
 #: What the figure and the table show: a title, the rule, the order.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from airloom.run import Run
-from airloom.study import Data, Evidence, Setting, exact, pair, value
+from airloom.study import Data, Evidence, Numbers, Setting, exact, pair, value
 
 from .units import contradictions, sent_on, transfer, waits
 
@@ -21,8 +21,6 @@ HIGH = (0.08, 0.11, 0.14)
 
 #: Octets of an RLC data block.
 MCS_4 = 44
-
-Numbers = NDArray[np.float64]
 
 
 # ---- tables -> numbers ---------------------------------------------------------------------------------------------
@@ -61,9 +59,9 @@ def errors(data: Data, wanted: tuple[float, ...]) -> tuple[float, ...]:
 # ---- 4.1: one mobile -----------------------------------------------------------------------------------------------
 
 
-def same_at(error: float) -> Any:
+def same_at(error: float, data: Data) -> Evidence:
     """A01: TCP and SCTP on one stream."""
-    return lambda data: pair(tcp(data, error), sctp(data, error, 1), "s")
+    return pair(tcp(data, error), sctp(data, error, 1), "s")
 
 
 def lead(data: Data, at: tuple[float, ...]) -> list[Numbers]:
@@ -102,9 +100,9 @@ def growth(data: Data) -> Evidence:
 # ---- 4.2: a loaded cell --------------------------------------------------------------------------------------------
 
 
-def cell_at(error: float) -> Any:
+def cell_at(error: float, data: Data) -> Evidence:
     """A06."""
-    return lambda data: pair(page_time(data, "cell-tcp", bler=error), page_time(data, "cell-sctp", bler=error), "s")
+    return pair(page_time(data, "cell-tcp", bler=error), page_time(data, "cell-sctp", bler=error), "s")
 
 
 def rivals(data: Data) -> Evidence:
@@ -175,29 +173,21 @@ def block_rates(data: Data, sweep: str, stations: tuple[str, ...] = ("",)) -> Nu
     return np.asarray(found, dtype=np.float64)
 
 
-def rlc_throughput(cell: str = "", stations: tuple[str, ...] = ("",)) -> Any:
+def rlc_throughput(data: Data, cell: str = "", stations: tuple[str, ...] = ("",)) -> Evidence:
     """A08: of one mobile, or of those of a cell."""
-
-    def compare(data: Data) -> Evidence:
-        data.at_default_only()
-        sctp, tcp = (block_rates(data, f"blocks-{cell}{protocol}", stations) for protocol in ("sctp", "tcp"))
-        return pair(sctp, tcp, "blocks/s")
-
-    return compare
+    data.at_default_only()
+    sctp, tcp = (block_rates(data, f"blocks-{cell}{protocol}", stations) for protocol in ("sctp", "tcp"))
+    return pair(sctp, tcp, "blocks/s")
 
 
 # ---- 2.1, 4.2: who stops for a hole ----------------------------------------------------------------------------------
 
 
-def while_missing(protocol: str) -> Any:
+def while_missing(protocol: str, data: Data) -> Evidence:
     """A15: new units per hole, one number per run that had any."""
-
-    def sent(data: Data) -> Evidence:
-        data.at_default_only()
-        each = [sent_on(transfer(run)) for _, run in data.runs(f"holes-{protocol}")]
-        return value([float(np.mean(counts)) for counts in each if counts], "units")
-
-    return sent
+    data.at_default_only()
+    each = [sent_on(transfer(run)) for _, run in data.runs(f"holes-{protocol}")]
+    return value([float(np.mean(counts)) for counts in each if counts], "units")
 
 
 def waiting(data: Data) -> Evidence:
@@ -226,14 +216,10 @@ def shared_numbers(data: Data) -> Evidence:
 # ---- ours ----------------------------------------------------------------------------------------------------------
 
 
-def as_many_requests(use: str) -> Any:
+def as_many_requests(use: str, data: Data) -> Evidence:
     """A17: TCP with as many requests at a time, at 0.14."""
-
-    def compare(data: Data) -> Evidence:
-        data.at_default_only()
-        return pair(page_time(data, "concurrency", bler=0.14, use=use), sctp(data, 0.14, 3), "s")
-
-    return compare
+    data.at_default_only()
+    return pair(page_time(data, "concurrency", bler=0.14, use=use), sctp(data, 0.14, 3), "s")
 
 
 def first_object(data: Data) -> Evidence:
@@ -254,14 +240,10 @@ def small_pages(data: Data) -> Evidence:
 # ---- controls ------------------------------------------------------------------------------------------------------
 
 
-def difference(sweep: str, axis: str, a: Any, b: Any) -> Any:
+def difference(sweep: str, axis: str, a: Any, b: Any, data: Data) -> Evidence:
     """Two levels of a sweep, seed by seed."""
-
-    def compare(data: Data) -> Evidence:
-        data.at_default_only()
-        return value(page_time(data, sweep, **{axis: a}) - page_time(data, sweep, **{axis: b}), "s")
-
-    return compare
+    data.at_default_only()
+    return value(page_time(data, sweep, **{axis: a}) - page_time(data, sweep, **{axis: b}), "s")
 
 
 def closed_form(data: Data) -> Evidence:
@@ -279,35 +261,35 @@ def errors_cost(data: Data) -> Evidence:
 
 
 COMPUTE = {
-    "A01.none": same_at(0),
-    "A01.0.001": same_at(0.001),
-    "A01.0.01": same_at(0.01),
+    "A01.none": partial(same_at, 0),
+    "A01.0.001": partial(same_at, 0.001),
+    "A01.0.01": partial(same_at, 0.01),
     "A02.better": better_at_high,
     "A02.grows": lead_grows,
     "A03": lambda data: value(gap(data, 0.001), "s"),
     "A04": lambda data: value(gap(data, 0.14), "s"),
     "A05": three_against_one,
-    "A06.0.001": cell_at(0.001),
-    "A06.0.05": cell_at(0.05),
-    "A06.0.14": cell_at(0.14),
+    "A06.0.001": partial(cell_at, 0.001),
+    "A06.0.05": partial(cell_at, 0.05),
+    "A06.0.14": partial(cell_at, 0.14),
     "A07.tcp": rivals,
     "A07.jain": jain,
-    "A08.one": rlc_throughput(),
-    "A08.cell": rlc_throughput("cell-", ("0", "1", "2", "3")),
+    "A08.one": rlc_throughput,
+    "A08.cell": partial(rlc_throughput, cell="cell-", stations=("0", "1", "2", "3")),
     "A09.remains": remains,
     "A09.disappears": disappears,
     "A14": growth,
-    "A15.tcp-stops": while_missing("tcp"),
-    "A15.sctp-goes-on": while_missing("sctp"),
+    "A15.tcp-stops": partial(while_missing, "tcp"),
+    "A15.sctp-goes-on": partial(while_missing, "sctp"),
     "A15.waits": waiting,
     "A16.bounds": bounds,
     "A16.streams": shared_numbers,
-    "A17.three": as_many_requests("three connections"),
-    "A17.pipelined": as_many_requests("pipelined"),
+    "A17.three": partial(as_many_requests, "three connections"),
+    "A17.pipelined": partial(as_many_requests, "pipelined"),
     "A17.first": first_object,
     "A18.small": small_pages,
-    "same": difference("same", "called", "TCP", "tcp"),
+    "same": partial(difference, "same", "called", "TCP", "tcp"),
     "closed-form": closed_form,
-    "one-object": difference("one-object", "lanes", 1, 3),
+    "one-object": partial(difference, "one-object", "lanes", 1, 3),
     "errors-cost": errors_cost,
 }

@@ -6,10 +6,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from airloom.study import Data, StudyFigure, StudyTable
+from airloom.study import Data, Numbers, StudyFigure, StudyTable
 from airloom.study.drawing import canvas, means
 
-from .pages import Numbers, page_time
+from .pages import page_time
 
 #: Seconds that the first radio is gone.
 GONE = (0, 2, 10, 60)

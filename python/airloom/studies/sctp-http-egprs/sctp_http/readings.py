@@ -9,10 +9,8 @@ import numpy as np
 import polars as pl
 
 from airloom.analysis import mean_interval
-from airloom.study import Data, StudyTable
+from airloom.study import Data, Numbers, StudyTable
 from airloom.study.assumptions import NULL, distinct, read, readings
-
-from .pages import Numbers
 
 ASSUMPTIONS = Path(__file__).parents[1] / "assumptions.toml"
 

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from airloom.plot.figure import LINES
-from airloom.study import Data, StudyFigure, StudyTable
+from airloom.study import Data, Numbers, StudyFigure, StudyTable
 from airloom.study.drawing import canvas, interval, means
 
-from .times import AT_ONCE, BEARERS, LOSSES, MOST, PROTOCOLS, SIX, Numbers, object_delay, page_time, set_up, share
+from .times import AT_ONCE, BEARERS, LOSSES, MOST, PROTOCOLS, SIX, object_delay, page_time, set_up, share
 from .times import small_pages as small
 from .waits import waits
 

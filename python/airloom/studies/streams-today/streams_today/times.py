@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from airloom.study import Data, Evidence, exact, pair, value
-
-Numbers = NDArray[np.float64]
-Computation = Callable[[Data], Evidence]
+from airloom.study import Computation, Data, Evidence, Numbers, exact, pair, value
 
 #: Protocols by their short names: name, and the ending of their sweeps.
 PROTOCOLS = {
@@ -59,38 +55,30 @@ def at_none(bearer: str) -> dict[str, Any]:
 # ---- objects and pages ---------------------------------------------------------------------------------------------
 
 
-def objects(first: str, second: str, bearer: str) -> Computation:
+def objects(first: str, second: str, bearer: str, data: Data) -> Evidence:
     """T01 to T03: the objects of two protocols under losses."""
     where = at_most(bearer)
-    return lambda data: pair(object_delay(data, first, **where), object_delay(data, second, **where), "s")
+    return pair(object_delay(data, first, **where), object_delay(data, second, **where), "s")
 
 
-def pages(first: str, second: str, bearer: str) -> Computation:
+def pages(first: str, second: str, bearer: str, data: Data) -> Evidence:
     """T14: their pages."""
     where = at_most(bearer)
-    return lambda data: pair(page_time(data, first, **where), page_time(data, second, **where), "s")
+    return pair(page_time(data, first, **where), page_time(data, second, **where), "s")
 
 
-def on_the_air(bearer: str) -> Computation:
+def on_the_air(bearer: str, data: Data) -> Evidence:
     """T09: the objects of HTTP/2 and 3 where the air alone loses."""
-
-    def compare(data: Data) -> Evidence:
-        data.at_default_only()
-        h2, h3 = (object_delay(data, protocol, "air", bearer=bearer) for protocol in ("h2", "h3"))
-        return pair(h2, h3, "s")
-
-    return compare
+    data.at_default_only()
+    h2, h3 = (object_delay(data, protocol, "air", bearer=bearer) for protocol in ("h2", "h3"))
+    return pair(h2, h3, "s")
 
 
-def streams(bearer: str) -> Computation:
+def streams(bearer: str, data: Data) -> Evidence:
     """T04: what three streams give a page, of what six do."""
-
-    def share(data: Data) -> Evidence:
-        data.at_default_only()
-        one, three, six = (page_time(data, "sctp", bearer=bearer, loss=0, at_once=n).mean() for n in AT_ONCE)
-        return exact(float((one - three) / (one - six)), "")
-
-    return share
+    data.at_default_only()
+    one, three, six = (page_time(data, "sctp", bearer=bearer, loss=0, at_once=n).mean() for n in AT_ONCE)
+    return exact(float((one - three) / (one - six)), "")
 
 
 # ---- handshakes ----------------------------------------------------------------------------------------------------
@@ -114,88 +102,75 @@ def share(data: Data, protocol: str, bearer: str) -> float:
     return set_up(data, protocol, bearer) / float(page_time(data, protocol, **at_none(bearer)).mean())
 
 
-def one_round_trip(bearer: str) -> Computation:
+def one_round_trip(bearer: str, data: Data) -> Evidence:
     """T10: what HTTP/2 takes longer, in round trips of one octet."""
-
-    def count(data: Data) -> Evidence:
-        longer = set_up(data, "h2", bearer) - set_up(data, "h3", bearer)
-        return exact(longer / small_pages(data, "h3", bearer)[1], "round trips")
-
-    return count
+    longer = set_up(data, "h2", bearer) - set_up(data, "h3", bearer)
+    return exact(longer / small_pages(data, "h3", bearer)[1], "round trips")
 
 
-def shares(bearer: str) -> Computation:
+def shares(bearer: str, data: Data) -> Evidence:
     """T11."""
-    return lambda data: exact(share(data, "h2", bearer) / share(data, "h3", bearer), "")
+    return exact(share(data, "h2", bearer) / share(data, "h3", bearer), "")
 
 
-def cookie(bearer: str) -> Computation:
+def cookie(bearer: str, data: Data) -> Evidence:
     """T12."""
-    return lambda data: exact(set_up(data, "sctp", bearer) / set_up(data, "h3", bearer), "")
+    return exact(set_up(data, "sctp", bearer) / set_up(data, "h3", bearer), "")
 
 
-def faster(protocol: str) -> Computation:
+def faster(protocol: str, data: Data) -> Evidence:
     """T13."""
-    return lambda data: exact(share(data, protocol, "umts-hsdpa") / share(data, protocol, "egprs"), "")
+    return exact(share(data, protocol, "umts-hsdpa") / share(data, protocol, "egprs"), "")
 
 
 # ---- controls ------------------------------------------------------------------------------------------------------
 
 
-def one_object(protocol: str) -> Computation:
+def one_object(protocol: str, data: Data) -> Evidence:
     """One request at a time less six, where there is one."""
-
-    def compare(data: Data) -> Evidence:
-        data.at_default_only()
-        one, six = (
-            np.concatenate([page_time(data, protocol, "one", bearer=b, at_once=n) for b in BEARERS]) for n in (1, SIX)
-        )
-        return value(one - six, "s")
-
-    return compare
+    data.at_default_only()
+    one, six = (
+        np.concatenate([page_time(data, protocol, "one", bearer=b, at_once=n) for b in BEARERS]) for n in (1, SIX)
+    )
+    return value(one - six, "s")
 
 
-def same_object(protocol: str, bearer: str, kind: str = "setup") -> Computation:
+def same_object(protocol: str, bearer: str, data: Data, kind: str = "setup") -> Evidence:
     """T15 and its control: 100 kB on an open connection, in a protocol and in HTTP/3; no seed changes it."""
-
-    def compare(data: Data) -> Evidence:
-        own, other = small_pages(data, protocol, bearer)[2], small_pages(data, "h3", bearer, kind)[2]
-        return pair([own] * 2, [other] * 2, "s")
-
-    return compare
+    own, other = small_pages(data, protocol, bearer)[2], small_pages(data, "h3", bearer, kind)[2]
+    return pair([own] * 2, [other] * 2, "s")
 
 
-def losses_cost(protocol: str) -> Computation:
+def losses_cost(protocol: str, data: Data) -> Evidence:
     """Pages with losses and without, mean over radios."""
-
-    def compare(data: Data) -> Evidence:
-        data.at_default_only()
-        lossy, clean = (
-            np.mean([page_time(data, protocol, **at(bearer)) for bearer in BEARERS], axis=0)
-            for at in (at_most, at_none)
-        )
-        return pair(lossy, clean, "s")
-
-    return compare
+    data.at_default_only()
+    lossy, clean = (
+        np.mean([page_time(data, protocol, **at(bearer)) for bearer in BEARERS], axis=0) for at in (at_most, at_none)
+    )
+    return pair(lossy, clean, "s")
 
 
 COMPUTE: dict[str, Computation] = {
-    **{f"T01.{bearer}": objects("h2", "h3", bearer) for bearer in BEARERS},
-    **{f"T02.{bearer}": objects("sctp", "h3", bearer) for bearer in BEARERS},
-    **{f"T03.{bearer}": objects("h2", "h1", bearer) for bearer in BEARERS},
-    **{f"T04.{bearer}": streams(bearer) for bearer in BEARERS},
-    **{f"T09.{bearer}": on_the_air(bearer) for bearer in BEARERS},
-    **{f"T10.{bearer}": one_round_trip(bearer) for bearer in BEARERS},
-    **{f"T11.{bearer}": shares(bearer) for bearer in BEARERS},
-    **{f"T12.{bearer}": cookie(bearer) for bearer in BEARERS},
-    **{f"T13.{protocol}": faster(protocol) for protocol in ("h2", "h3")},
-    **{f"T14.{bearer}": pages("h2", "h3", bearer) for bearer in BEARERS},
-    **{f"one-object.{protocol}": one_object(protocol) for protocol in PROTOCOLS},
-    **{f"T15.{each}.{bearer}": same_object(each, bearer) for each in ("h1", "h2", "sctp") for bearer in BEARERS},
+    **{f"T01.{bearer}": partial(objects, "h2", "h3", bearer) for bearer in BEARERS},
+    **{f"T02.{bearer}": partial(objects, "sctp", "h3", bearer) for bearer in BEARERS},
+    **{f"T03.{bearer}": partial(objects, "h2", "h1", bearer) for bearer in BEARERS},
+    **{f"T04.{bearer}": partial(streams, bearer) for bearer in BEARERS},
+    **{f"T09.{bearer}": partial(on_the_air, bearer) for bearer in BEARERS},
+    **{f"T10.{bearer}": partial(one_round_trip, bearer) for bearer in BEARERS},
+    **{f"T11.{bearer}": partial(shares, bearer) for bearer in BEARERS},
+    **{f"T12.{bearer}": partial(cookie, bearer) for bearer in BEARERS},
+    **{f"T13.{protocol}": partial(faster, protocol) for protocol in ("h2", "h3")},
+    **{f"T14.{bearer}": partial(pages, "h2", "h3", bearer) for bearer in BEARERS},
+    **{f"one-object.{protocol}": partial(one_object, protocol) for protocol in PROTOCOLS},
     **{
-        f"same-object.{each}.{bearer}": same_object(each, bearer, "plain")
+        f"T15.{each}.{bearer}": partial(same_object, each, bearer)
+        for each in ("h1", "h2", "sctp")
+        for bearer in BEARERS
+    },
+    **{
+        f"same-object.{each}.{bearer}": partial(same_object, each, bearer, kind="plain")
         for each in ("h1", "h2")
         for bearer in BEARERS
     },
-    **{f"losses-cost.{protocol}": losses_cost(protocol) for protocol in PROTOCOLS},
+    **{f"losses-cost.{protocol}": partial(losses_cost, protocol) for protocol in PROTOCOLS},
 }

@@ -6,6 +6,7 @@ Virtual time has Linux's TCP here, with the congestion control and loss detectio
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from airloom.analysis import mean_interval
 from airloom.errors import UsageError
 from airloom.plot.figure import LINES
-from airloom.study import Data, Evidence, NotMade, StudyFigure, StudyTable, exact, pair
+from airloom.study import Computation, Data, Evidence, NotMade, StudyFigure, StudyTable, exact, pair
 from airloom.study.drawing import canvas, labelled
 
 from .loads import at_delay, at_loss, rows, spearman
@@ -76,14 +77,10 @@ def _means(found: pl.DataFrame) -> pl.DataFrame:
     return found.group_by(_WAY, maintain_order=True).agg(pl.col("real_s", "virtual_s").mean())
 
 
-def means(which: Callable[[Way], bool]) -> Callable[[Data], Evidence]:
+def means(which: Callable[[Way], bool], data: Data) -> Evidence:
     """N13: the mean of each configuration, in both clocks."""
-
-    def compute(data: Data) -> Evidence:
-        found = _means(both(data, which))
-        return pair(found["real_s"].to_numpy(), found["virtual_s"].to_numpy(), "s")
-
-    return compute
+    found = _means(both(data, which))
+    return pair(found["real_s"].to_numpy(), found["virtual_s"].to_numpy(), "s")
 
 
 def ranks(data: Data) -> Evidence:
@@ -205,8 +202,8 @@ FIGURES = {
     ),
 }
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "N13.means": means(is_base),
-    "N13.internet": means(is_elsewhere),
+COMPUTE: dict[str, Computation] = {
+    "N13.means": partial(means, is_base),
+    "N13.internet": partial(means, is_elsewhere),
     "N13.ranks": ranks,
 }

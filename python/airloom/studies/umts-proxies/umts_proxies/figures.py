@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from matplotlib.figure import Figure
 
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
-from airloom.study import Data, StudyFigure
+from airloom.study import Data, Numbers, StudyFigure
 from airloom.study.drawing import LEAST, canvas, labelled, means
 
-from .loads import H2_PROXIES, Numbers, at_delay, at_loss, by_page, by_seed, main, times, whole_list
+from .loads import H2_PROXIES, at_delay, at_loss, by_page, by_seed, main, times, whole_list
 from .tables import of_policy
 from .ways import DELAYS, LOSSES, MODES, PROXIES
 
@@ -85,21 +86,17 @@ def page_times(data: Data, proxy: str, http: str) -> Numbers:
     return by_page(data, whole_list(data, proxy, http), "list")
 
 
-def per_page(proxy: str, http: str) -> Callable[[Data], Figure]:
+def per_page(proxy: str, http: str, data: Data) -> Figure:
     """Figs. 4 to 6: page times in the order of the list; all three have the same scale."""
-
-    def draw(data: Data) -> Figure:
-        figure, axes = canvas(height=3.0)
-        found = page_times(data, proxy, http)
-        axes.set_axisbelow(True)
-        axes.bar(np.arange(len(found)) + 1, found, 0.6, color="0.3")
-        axes.axhline(found.mean(), linewidth=0.8, linestyle="--", color="black", label=f"mean {found.mean():.1f} s")
-        axes.set_ylim(0, 1.05 * max(page_times(data, *way).max() for way in BY_PAGE))
-        axes.set_xlim(0, len(found) + 1)
-        axes.set_xticks([1, *range(15, len(found) + 1, 15)])
-        return labelled(figure, axes, "page of the surf list", "page time (s)", from_zero=False, loc="upper right")
-
-    return draw
+    figure, axes = canvas(height=3.0)
+    found = page_times(data, proxy, http)
+    axes.set_axisbelow(True)
+    axes.bar(np.arange(len(found)) + 1, found, 0.6, color="0.3")
+    axes.axhline(found.mean(), linewidth=0.8, linestyle="--", color="black", label=f"mean {found.mean():.1f} s")
+    axes.set_ylim(0, 1.05 * max(page_times(data, *way).max() for way in BY_PAGE))
+    axes.set_xlim(0, len(found) + 1)
+    axes.set_xticks([1, *range(15, len(found) + 1, 15)])
+    return labelled(figure, axes, "page of the surf list", "page time (s)", from_zero=False, loc="upper right")
 
 
 def sorted_pages(data: Data) -> Figure:
@@ -130,20 +127,16 @@ def _bars(axes: Axes, groups: Sequence[Sequence[Numbers]], labels: Sequence[str]
     axes.set_axisbelow(True)
 
 
-def nine(average: Average, name: str) -> Callable[[Data], Figure]:
+def nine(average: Average, name: str, data: Data) -> Figure:
     """Figs. 7 and 8: three proxies, three uses of HTTP."""
-
-    def draw(data: Data) -> Figure:
-        figure, axes = canvas(height=3.6)
-        groups = [[average(by_seed(data, main(data, p, http)), axis=1) for p in PROXIES] for http in MODES]
-        _bars(axes, groups, MODES)
-        axes.set_xticks(range(len(PROXIES)), [said(p) for p in PROXIES])
-        axes.set_ylabel(f"{name} page time (s)")
-        axes.set_ylim(0, axes.get_ylim()[1])
-        figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(MODES))
-        return figure
-
-    return draw
+    figure, axes = canvas(height=3.6)
+    groups = [[average(by_seed(data, main(data, p, http)), axis=1) for p in PROXIES] for http in MODES]
+    _bars(axes, groups, MODES)
+    axes.set_xticks(range(len(PROXIES)), [said(p) for p in PROXIES])
+    axes.set_ylabel(f"{name} page time (s)")
+    axes.set_ylim(0, axes.get_ylim()[1])
+    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(MODES))
+    return figure
 
 
 def against_none(data: Data) -> Figure:
@@ -163,21 +156,17 @@ def against_none(data: Data) -> Figure:
     return figure
 
 
-def over(what: str, average: Average, name: str) -> Callable[[Data], Figure]:
+def over(what: str, average: Average, name: str, data: Data) -> Figure:
     """Figs. 10 to 13: against T or the loss of the internet, keep-alive without pipelining."""
     of, xs, factor, label = {
         "delay": (at_delay, tuple(sorted(DELAYS)), 1, "T of the internet, one way (ms)"),
         "loss": (at_loss, LOSSES, 100, "loss in the internet (%)"),
     }[what]
-
-    def draw(data: Data) -> Figure:
-        figure, axes = canvas(height=3.8)
-        for n, proxy in enumerate(PROXIES):
-            samples = [average(by_seed(data, of(data, proxy, x), what), axis=1) for x in xs]
-            means(axes, [factor * x for x in xs], samples, n, said(proxy))
-        return labelled(figure, axes, label, f"{name} page time (s)")
-
-    return draw
+    figure, axes = canvas(height=3.8)
+    for n, proxy in enumerate(PROXIES):
+        samples = [average(by_seed(data, of(data, proxy, x), what), axis=1) for x in xs]
+        means(axes, [factor * x for x in xs], samples, n, said(proxy))
+    return labelled(figure, axes, label, f"{name} page time (s)")
 
 
 def http2(data: Data) -> Figure:
@@ -233,11 +222,13 @@ FIGURES = {
         "Both things that the title may mean: how many servers a page accesses, and how often each server is accessed,"
         f" in one cycle of the 135 pages. {LOST}",
     ),
-    "fig-4": StudyFigure("Fig. 4. HTTP 1.1, no keep-alive, no proxy", per_page(*BY_PAGE[0]), _PAGE + LOST),
-    "fig-5": StudyFigure("Fig. 5. HTTP 1.1, keep-alive, no proxy", per_page(*BY_PAGE[1]), _PAGE + LOST),
-    "fig-6": StudyFigure("Fig. 6. HTTP 1.1, keep-alive, Squid HTTP proxy", per_page(*BY_PAGE[2]), _PAGE + LOST),
-    "fig-7": StudyFigure("Fig. 7. Mean", nine(np.mean, "mean"), _NINE + LOST),
-    "fig-8": StudyFigure("Fig. 8. Median", nine(np.median, "median"), _NINE + LOST),
+    "fig-4": StudyFigure("Fig. 4. HTTP 1.1, no keep-alive, no proxy", partial(per_page, *BY_PAGE[0]), _PAGE + LOST),
+    "fig-5": StudyFigure("Fig. 5. HTTP 1.1, keep-alive, no proxy", partial(per_page, *BY_PAGE[1]), _PAGE + LOST),
+    "fig-6": StudyFigure(
+        "Fig. 6. HTTP 1.1, keep-alive, Squid HTTP proxy", partial(per_page, *BY_PAGE[2]), _PAGE + LOST
+    ),
+    "fig-7": StudyFigure("Fig. 7. Mean", partial(nine, np.mean, "mean"), _NINE + LOST),
+    "fig-8": StudyFigure("Fig. 8. Median", partial(nine, np.median, "median"), _NINE + LOST),
     "fig-9": StudyFigure(
         "Fig. 9. Mean (beside the observations)",
         against_none,
@@ -245,16 +236,18 @@ FIGURES = {
         " same means less those without proxy, of which the observations speak.",
     ),
     "fig-10": StudyFigure(
-        "Fig. 10. Keep-alive, no pipelining: mean over T", over("delay", np.mean, "mean"), _OVER + LOST
+        "Fig. 10. Keep-alive, no pipelining: mean over T", partial(over, "delay", np.mean, "mean"), _OVER + LOST
     ),
     "fig-11": StudyFigure(
-        "Fig. 11. Keep-alive, no pipelining: median over T", over("delay", np.median, "median"), _OVER + LOST
+        "Fig. 11. Keep-alive, no pipelining: median over T", partial(over, "delay", np.median, "median"), _OVER + LOST
     ),
     "fig-12": StudyFigure(
-        "Fig. 12. Keep-alive, no pipelining: mean over the loss", over("loss", np.mean, "mean"), _OVER + LOST
+        "Fig. 12. Keep-alive, no pipelining: mean over the loss", partial(over, "loss", np.mean, "mean"), _OVER + LOST
     ),
     "fig-13": StudyFigure(
-        "Fig. 13. Keep-alive, no pipelining: median over the loss", over("loss", np.median, "median"), _OVER + LOST
+        "Fig. 13. Keep-alive, no pipelining: median over the loss",
+        partial(over, "loss", np.median, "median"),
+        _OVER + LOST,
     ),
     "pages": StudyFigure(
         "Figs. 4 to 6 in one, page by page (N20)",

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from airloom.errors import UsageError
-from airloom.study import Data
+from airloom.study import Data, Numbers
 
 from .ways import DELAYS, LOSSES
-
-Numbers = NDArray[np.float64]
 
 #: Those that HTTP/2 passes.
 H2_PROXIES = ("none", "TCP")

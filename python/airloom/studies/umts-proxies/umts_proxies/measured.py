@@ -23,9 +23,8 @@ from typing import Any
 import polars as pl
 
 from airloom.errors import UsageError
-from airloom.study import Data, NotMade
+from airloom.study import Data, NotMade, Numbers
 
-from .loads import Numbers
 from .ways import EVERY, MODES, Way
 
 _WAY: dict[str, type[pl.DataType]] = {"proxy": pl.String, "http": pl.String, "t": pl.Int64, "loss": pl.Float64}

@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airloom import page_sets
-from airloom.study import Data, Evidence, NotSwept, pair, value
+from airloom.study import Computation, Data, Evidence, NotSwept, Numbers, pair, value
 
-from .loads import (
-    Numbers,
-    at_delay,
-    at_loss,
-    by_seed,
-    first_seeds,
-    main,
-    main_rows,
-    per_seed,
-    rows,
-    spearman,
-    times,
-    whole_list,
-)
+from .loads import at_delay, at_loss, by_seed, first_seeds, main, main_rows, per_seed, rows, spearman, times, whole_list
 from .ways import DELAYS, LOSSES, MODES, PROXIES
 
-Compute = Callable[[Data], Evidence]
 
-
-def modes(proxy: str, first: str, second: str) -> Compute:
+def modes(proxy: str, first: str, second: str, data: Data) -> Evidence:
     """Two uses of HTTP with the same proxy."""
-    return lambda data: pair(main(data, proxy, first), main(data, proxy, second), "s")
+    return pair(main(data, proxy, first), main(data, proxy, second), "s")
 
 
-def proxies(first: str, second: str, http: str) -> Compute:
+def proxies(first: str, second: str, http: str, data: Data) -> Evidence:
     """Two proxies with the same use of HTTP."""
-    return lambda data: pair(main(data, first, http), main(data, second, http), "s")
+    return pair(main(data, first, http), main(data, second, http), "s")
 
 
 def not_supported(data: Data) -> Evidence:
@@ -106,39 +92,27 @@ def loss_slopes(data: Data) -> Evidence:
     return pair(both[0], both[1], "s per %")
 
 
-def stacks(sweep: str, first: str, second: str, **where: Any) -> Compute:
+def stacks(sweep: str, first: str, second: str, data: Data, **where: Any) -> Evidence:
     """N14."""
-    return lambda data: pair(times(data, sweep, proxy=first, **where), times(data, sweep, proxy=second, **where), "s")
+    return pair(times(data, sweep, proxy=first, **where), times(data, sweep, proxy=second, **where), "s")
 
 
-def share_of_pages(first: tuple[str, str], second: tuple[str, str]) -> Compute:
+def share_of_pages(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evidence:
     """N20: the share of all 135 pages whose time is less at the first of two configurations, one number per seed."""
-
-    def compute(data: Data) -> Evidence:
-        ours, others = (by_seed(data, whole_list(data, *way), "list") for way in (first, second))
-        return value((ours < others).mean(axis=1), "share")
-
-    return compute
+    ours, others = (by_seed(data, whole_list(data, *way), "list") for way in (first, second))
+    return value((ours < others).mean(axis=1), "share")
 
 
-def medians(first: tuple[str, str], second: tuple[str, str]) -> Compute:
+def medians(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evidence:
     """N21: medians over the pages of two configurations, a pair for each seed."""
-
-    def compute(data: Data) -> Evidence:
-        ours, others = (np.median(by_seed(data, main(data, *way)), axis=1) for way in (first, second))
-        return pair(ours, others, "s")
-
-    return compute
+    ours, others = (np.median(by_seed(data, main(data, *way)), axis=1) for way in (first, second))
+    return pair(ours, others, "s")
 
 
-def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], sweep: str) -> Compute:
+def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], sweep: str, data: Data) -> Evidence:
     """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
-
-    def compute(data: Data) -> Evidence:
-        means = np.stack([by_seed(data, of(data, "none", x), sweep).mean(axis=1) for x in over], axis=1)
-        return value([spearman(over, row) for row in means], "rank correlation")
-
-    return compute
+    means = np.stack([by_seed(data, of(data, "none", x), sweep).mean(axis=1) for x in over], axis=1)
+    return value([spearman(over, row) for row in means], "rank correlation")
 
 
 def explained(values: dict[tuple[Any, ...], Numbers]) -> tuple[float, dict[int, float]]:
@@ -189,14 +163,14 @@ def no_cache(data: Data) -> Evidence:
     return pair(ours["load_ns"].to_numpy() / 1e9, direct.sort("seed", "page")["load_ns"].to_numpy() / 1e9, "s")
 
 
-def against_direct_at_delay(t: float) -> Compute:
+def against_direct_at_delay(t: float, data: Data) -> Evidence:
     """N06, N23."""
-    return lambda data: pair(at_delay(data, "TCP", t), at_delay(data, "none", t), "s")
+    return pair(at_delay(data, "TCP", t), at_delay(data, "none", t), "s")
 
 
-def against_direct_at_loss(loss: float) -> Compute:
+def against_direct_at_loss(loss: float, data: Data) -> Evidence:
     """N06, N23."""
-    return lambda data: pair(at_loss(data, "TCP", loss), at_loss(data, "none", loss), "s")
+    return pair(at_loss(data, "TCP", loss), at_loss(data, "none", loss), "s")
 
 
 def twice(data: Data) -> Evidence:
@@ -204,43 +178,43 @@ def twice(data: Data) -> Evidence:
     return pair(first_seeds(data, "stack", main_rows(data, "none")), times(data, "stack", proxy="no proxy", t=20), "s")
 
 
-COMPUTE: dict[str, Compute] = {
-    "N02.none": modes("none", "pipelining", "keep-alive"),
-    "N02.tcp": modes("TCP", "pipelining", "keep-alive"),
-    "N02.http": modes("HTTP", "pipelining", "keep-alive"),
-    "N02.without": modes("none", "pipelining", "no keep-alive"),
-    "N03.no-keep-alive": proxies("TCP", "none", "no keep-alive"),
-    "N03.keep-alive": proxies("TCP", "none", "keep-alive"),
-    "N03.pipelining": proxies("TCP", "none", "pipelining"),
-    "N04.time": modes("HTTP", "keep-alive", "no keep-alive"),
+COMPUTE: dict[str, Computation] = {
+    "N02.none": partial(modes, "none", "pipelining", "keep-alive"),
+    "N02.tcp": partial(modes, "TCP", "pipelining", "keep-alive"),
+    "N02.http": partial(modes, "HTTP", "pipelining", "keep-alive"),
+    "N02.without": partial(modes, "none", "pipelining", "no keep-alive"),
+    "N03.no-keep-alive": partial(proxies, "TCP", "none", "no keep-alive"),
+    "N03.keep-alive": partial(proxies, "TCP", "none", "keep-alive"),
+    "N03.pipelining": partial(proxies, "TCP", "none", "pipelining"),
+    "N04.time": partial(modes, "HTTP", "keep-alive", "no keep-alive"),
     "N04.requests": lambda data: pair(requests(data, "HTTP"), requests(data, "none"), "requests per connection"),
     "N05.profile": lambda data: pair(gain(data, "HTTP"), gain(data, "none"), "s"),
-    "N06.delay": against_direct_at_delay(400),
-    "N06.loss": against_direct_at_loss(0.05),
-    "N07.virtual": proxies("HTTP", "none", "keep-alive"),
-    "N08.virtual": proxies("HTTP", "none", "pipelining"),
+    "N06.delay": partial(against_direct_at_delay, 400),
+    "N06.loss": partial(against_direct_at_loss, 0.05),
+    "N07.virtual": partial(proxies, "HTTP", "none", "keep-alive"),
+    "N08.virtual": partial(proxies, "HTTP", "none", "pipelining"),
     "N08.unsupported": not_supported,
-    "N09.none": modes("none", "keep-alive", "no keep-alive"),
-    "N09.tcp": modes("TCP", "keep-alive", "no keep-alive"),
-    "N09.http": modes("HTTP", "keep-alive", "no keep-alive"),
+    "N09.none": partial(modes, "none", "keep-alive", "no keep-alive"),
+    "N09.tcp": partial(modes, "TCP", "keep-alive", "no keep-alive"),
+    "N09.http": partial(modes, "HTTP", "keep-alive", "no keep-alive"),
     "N10.virtual": gain_by_objects,
     "N10.many": many_and_few,
     "N11.loss": loss_slopes,
     "N11.delay": delay_slopes,
-    "N14.stack": stacks("stack", "optimised", "plain", t=20),
-    "N14.hsdpa": stacks("hsdpa", "optimised", "no proxy"),
-    "N20.keep-alive": share_of_pages(("none", "keep-alive"), ("none", "no keep-alive")),
-    "N20.proxy": share_of_pages(("HTTP", "keep-alive"), ("none", "no keep-alive")),
-    "N21.none": medians(("none", "pipelining"), ("none", "keep-alive")),
-    "N21.tcp": medians(("TCP", "pipelining"), ("TCP", "keep-alive")),
-    "N21.http": medians(("HTTP", "pipelining"), ("HTTP", "keep-alive")),
-    "N21.tcp-proxy": medians(("TCP", "keep-alive"), ("none", "keep-alive")),
-    "N21.persistent": medians(("HTTP", "keep-alive"), ("HTTP", "no keep-alive")),
-    "N22.delay": rises(at_delay, tuple(sorted(DELAYS)), "delay"),
-    "N22.loss": rises(at_loss, LOSSES, "loss"),
-    "N23.well": proxies("TCP", "none", "keep-alive"),
-    "N23.delay": against_direct_at_delay(200),
-    "N23.loss": against_direct_at_loss(0.05),
+    "N14.stack": partial(stacks, "stack", "optimised", "plain", t=20),
+    "N14.hsdpa": partial(stacks, "hsdpa", "optimised", "no proxy"),
+    "N20.keep-alive": partial(share_of_pages, ("none", "keep-alive"), ("none", "no keep-alive")),
+    "N20.proxy": partial(share_of_pages, ("HTTP", "keep-alive"), ("none", "no keep-alive")),
+    "N21.none": partial(medians, ("none", "pipelining"), ("none", "keep-alive")),
+    "N21.tcp": partial(medians, ("TCP", "pipelining"), ("TCP", "keep-alive")),
+    "N21.http": partial(medians, ("HTTP", "pipelining"), ("HTTP", "keep-alive")),
+    "N21.tcp-proxy": partial(medians, ("TCP", "keep-alive"), ("none", "keep-alive")),
+    "N21.persistent": partial(medians, ("HTTP", "keep-alive"), ("HTTP", "no keep-alive")),
+    "N22.delay": partial(rises, at_delay, tuple(sorted(DELAYS)), "delay"),
+    "N22.loss": partial(rises, at_loss, LOSSES, "loss"),
+    "N23.well": partial(proxies, "TCP", "none", "keep-alive"),
+    "N23.delay": partial(against_direct_at_delay, 200),
+    "N23.loss": partial(against_direct_at_loss, 0.05),
     "N24.virtual": configuration,
     "N25.requests": more_requests,
     "N25.hits": hits,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from airloom import page_sets
 from airloom.run import Run
-from airloom.study import Data, Evidence, Setting
+from airloom.study import Computation, Data, Evidence, Setting
 
 
 def whole(data: Data, proxy: str = "none") -> Run:
@@ -18,9 +19,9 @@ def whole(data: Data, proxy: str = "none") -> Run:
     return data.run("whole", proxy=proxy)
 
 
-def setting(of: Callable[[dict[str, Any]], Any], proxy: str = "none") -> Callable[[Data], Evidence]:
+def setting(of: Callable[[dict[str, Any]], Any], data: Data, proxy: str = "none") -> Evidence:
     """A value of the scenario as the run understood it."""
-    return lambda data: Setting(of(whole(data, proxy).manifest["scenario"]))
+    return Setting(of(whole(data, proxy).manifest["scenario"]))
 
 
 def browser(key: str) -> Callable[[dict[str, Any]], Any]:
@@ -44,16 +45,12 @@ _HEADER, _TTI_S = 2, 0.02
 _SILENCE_NS = 5_000_000_000
 
 
-def rate(direction: str) -> Callable[[Data], Evidence]:
+def rate(direction: str, data: Data) -> Evidence:
     """What the fullest interval carries: octets of PDUs without their headers, as kbit/s."""
-
-    def compute(data: Data) -> Evidence:
-        at = {"downlink": "radio.rlc.dl.tx", "uplink": "radio.rlc.ul.tx"}[direction]
-        found = packets(data).filter((pl.col("point") == at) & pl.col("event").is_in(["tx", "retx"]))
-        of = found.group_by("t_ns").agg((pl.col("len").cast(pl.Int64) - _HEADER).sum())["len"].max()
-        return Setting(int(of) * 8 / _TTI_S / 1e3, "kbit/s")  # type: ignore[arg-type]
-
-    return compute
+    at = {"downlink": "radio.rlc.dl.tx", "uplink": "radio.rlc.ul.tx"}[direction]
+    found = packets(data).filter((pl.col("point") == at) & pl.col("event").is_in(["tx", "retx"]))
+    of = found.group_by("t_ns").agg((pl.col("len").cast(pl.Int64) - _HEADER).sum())["len"].max()
+    return Setting(int(of) * 8 / _TTI_S / 1e3, "kbit/s")  # type: ignore[arg-type]
 
 
 def requests_of_a_connection(data: Data) -> Evidence:
@@ -84,14 +81,10 @@ def cache_of_the_proxy(data: Data) -> Evidence:
     return Setting(summary["gateway.kept_bytes"] <= 1e6 < summary["gateway.server_bytes"])
 
 
-def lost(direction: str) -> Callable[[Data], Evidence]:
+def lost(direction: str, data: Data) -> Evidence:
     """The share of transport blocks that were lost, counted in the run."""
-
-    def compute(data: Data) -> Evidence:
-        summary = whole(data).summary
-        return Setting(summary[f"radio.{direction}.blocks_lost"] / summary[f"radio.{direction}.blocks"], "1")
-
-    return compute
+    summary = whole(data).summary
+    return Setting(summary[f"radio.{direction}.blocks_lost"] / summary[f"radio.{direction}.blocks"], "1")
 
 
 def objects(data: Data, proxy: str) -> pl.DataFrame:
@@ -120,18 +113,18 @@ def several_servers(data: Data) -> Evidence:
     return Setting(bool((hosts.group_by("page").agg(pl.col("host").n_unique())["host"] > 1).all()))
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "N15.downlink": rate("downlink"),
-    "N15.uplink": rate("uplink"),
-    "N15.loss-downlink": lost("downlink"),
-    "N15.loss-uplink": lost("uplink"),
-    "N16.version": setting(browser("http")),
-    "N16.cache": setting(browser("cache")),
+COMPUTE: dict[str, Computation] = {
+    "N15.downlink": partial(rate, "downlink"),
+    "N15.uplink": partial(rate, "uplink"),
+    "N15.loss-downlink": partial(lost, "downlink"),
+    "N15.loss-uplink": partial(lost, "uplink"),
+    "N16.version": partial(setting, browser("http")),
+    "N16.cache": partial(setting, browser("cache")),
     "N16.small": only_small_ones_are_kept,
     "N17.requests": requests_of_a_connection,
     "N17.timeout": patience,
     "N18.memory": cache_of_the_proxy,
-    "N18.forced": setting(proxy("assume_fresh"), "HTTP"),
+    "N18.forced": partial(setting, proxy("assume_fresh"), proxy="HTTP"),
     "N19.pages": pages_of_the_list,
     "N19.related": several_servers,
 }

@@ -6,16 +6,17 @@ whose pages were all loaded in time on every way that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from airloom import page_sets
-from airloom.study import Data, Evidence, NotMade, pair, value
+from airloom.study import Computation, Data, Evidence, NotMade, Numbers, pair, value
 
-from .loads import Numbers, spearman
+from .loads import spearman
 from .measured import measured, of_way, side_by_side, together, visited, whole_lists
-from .observations import Compute, correlation, explained, slope
+from .observations import correlation, explained, slope
 from .ways import DELAYS, LOSSES, MODES, PROXIES, Way, varied
 
 #: Where both the TCP proxy and no proxy were measured, besides T = 20 ms without loss.
@@ -23,24 +24,20 @@ SLOPE_DELAYS = (20, 100, 200, 400)
 SLOPE_LOSSES = (0.0, 0.02, 0.05)
 
 
-def order(first: Way, second: Way) -> Compute:
+def order(first: Way, second: Way, data: Data) -> Evidence:
     """Two ways, page by page."""
-
-    def compute(data: Data) -> Evidence:
-        ours, others = together(data, (first, second))
-        return pair(ours, others, "s")
-
-    return compute
+    ours, others = together(data, (first, second))
+    return pair(ours, others, "s")
 
 
-def proxies(first: str, second: str, http: str = "keep-alive", t: int = 20, loss: float = 0.0) -> Compute:
+def proxies(first: str, second: str, http: str = "keep-alive", t: int = 20, loss: float = 0.0) -> Computation:
     """Two proxies with the same use of HTTP, at a point of the internet."""
-    return order(Way(first, http, t, loss), Way(second, http, t, loss))
+    return partial(order, Way(first, http, t, loss), Way(second, http, t, loss))
 
 
-def modes(proxy: str, first: str, second: str) -> Compute:
+def modes(proxy: str, first: str, second: str) -> Computation:
     """Two uses of HTTP with the same proxy."""
-    return order(Way(proxy, first), Way(proxy, second))
+    return partial(order, Way(proxy, first), Way(proxy, second))
 
 
 def gains(data: Data) -> Evidence:
@@ -59,16 +56,12 @@ def gain_by_objects(data: Data) -> Evidence:
     return value(correlation(kept - piped, objects), "rank correlation")
 
 
-def slopes(vary: str, over: Sequence[float], factor: float, unit: str) -> Compute:
+def slopes(vary: str, over: Sequence[float], factor: float, unit: str, data: Data) -> Evidence:
     """N11: least squares over what is varied, page by page."""
-
-    def compute(data: Data) -> Evidence:
-        ways = [varied(proxy, vary, x) for proxy in ("TCP", "none") for x in over]
-        found = together(data, ways)
-        ours, direct = (slope(tuple(over), found[n : n + len(over)]) * factor for n in (0, len(over)))
-        return pair(ours, direct, unit)
-
-    return compute
+    ways = [varied(proxy, vary, x) for proxy in ("TCP", "none") for x in over]
+    found = together(data, ways)
+    ours, direct = (slope(tuple(over), found[n : n + len(over)]) * factor for n in (0, len(over)))
+    return pair(ours, direct, unit)
 
 
 def requests(data: Data) -> Evidence:
@@ -86,14 +79,10 @@ def hits(data: Data) -> Evidence:
     return value(found.to_numpy(), "share")
 
 
-def share_of_pages(first: Way, second: Way) -> Compute:
+def share_of_pages(first: Way, second: Way, data: Data) -> Evidence:
     """N20: the share of pages whose time is less on the first of two ways, one number per seed."""
-
-    def compute(data: Data) -> Evidence:
-        ours, others = whole_lists(data, (first, second))
-        return value((ours < others).mean(axis=1), "share")
-
-    return compute
+    ours, others = whole_lists(data, (first, second))
+    return value((ours < others).mean(axis=1), "share")
 
 
 def nine(data: Data) -> dict[tuple[str, str], Numbers]:
@@ -102,15 +91,11 @@ def nine(data: Data) -> dict[tuple[str, str], Numbers]:
     return {(way.proxy, way.http): of for way, of in zip(ways, whole_lists(data, ways), strict=True)}
 
 
-def rises(vary: str, over: Sequence[float]) -> Compute:
+def rises(vary: str, over: Sequence[float], data: Data) -> Evidence:
     """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
-
-    def compute(data: Data) -> Evidence:
-        found = whole_lists(data, [varied("none", vary, x) for x in over])
-        means = np.stack([of.mean(axis=1) for of in found], axis=1)
-        return value([spearman(over, row) for row in means], "rank correlation")
-
-    return compute
+    found = whole_lists(data, [varied("none", vary, x) for x in over])
+    means = np.stack([of.mean(axis=1) for of in found], axis=1)
+    return value([spearman(over, row) for row in means], "rank correlation")
 
 
 def configuration(data: Data) -> Evidence:
@@ -120,7 +105,7 @@ def configuration(data: Data) -> Evidence:
     return value([explained({key: x[n] for key, x in found.items()})[0] for n in range(seeds)], "share")
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "N02.real-none": modes("none", "pipelining", "keep-alive"),
     "N02.real-tcp": modes("TCP", "pipelining", "keep-alive"),
     "N02.real-http": modes("HTTP", "pipelining", "keep-alive"),
@@ -135,19 +120,19 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "N06.real-loss": proxies("TCP", "none", loss=0.05),
     "N07.real": proxies("HTTP", "none", "keep-alive"),
     "N08.real": proxies("HTTP", "none", "pipelining"),
-    "N08.real-unsupported": order(Way("HTTP"), Way("none", "pipelining")),
+    "N08.real-unsupported": partial(order, Way("HTTP"), Way("none", "pipelining")),
     "N09.real-none": modes("none", "keep-alive", "no keep-alive"),
     "N09.real-tcp": modes("TCP", "keep-alive", "no keep-alive"),
     "N09.real-http": modes("HTTP", "keep-alive", "no keep-alive"),
     "N10.real": gain_by_objects,
-    "N11.real-loss": slopes("loss", SLOPE_LOSSES, 0.01, "s per %"),
-    "N11.real-delay": slopes("t", SLOPE_DELAYS, 1e3, "s per s"),
+    "N11.real-loss": partial(slopes, "loss", SLOPE_LOSSES, 0.01, "s per %"),
+    "N11.real-delay": partial(slopes, "t", SLOPE_DELAYS, 1e3, "s per s"),
     "N18.by-hand": proxies("TCP", "none", "keep-alive"),
     "N18.rule": proxies("TCP, RFC 896", "none", "keep-alive"),
-    "N20.real-keep-alive": share_of_pages(Way("none"), Way("none", "no keep-alive")),
-    "N20.real-proxy": share_of_pages(Way("HTTP"), Way("none", "no keep-alive")),
-    "N22.real-delay": rises("t", sorted(DELAYS)),
-    "N22.real-loss": rises("loss", LOSSES),
+    "N20.real-keep-alive": partial(share_of_pages, Way("none"), Way("none", "no keep-alive")),
+    "N20.real-proxy": partial(share_of_pages, Way("HTTP"), Way("none", "no keep-alive")),
+    "N22.real-delay": partial(rises, "t", sorted(DELAYS)),
+    "N22.real-loss": partial(rises, "loss", LOSSES),
     "N23.real-well": proxies("TCP", "none", "keep-alive"),
     "N23.real-delay": proxies("TCP", "none", t=200),
     "N23.real-loss": proxies("TCP", "none", loss=0.05),

@@ -7,16 +7,16 @@ packets of several sizes, each alone on the link, say what it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from airloom.study import Data, Evidence, NotMade, StudyFigure, StudyTable, value
+from airloom.study import Computation, Data, Evidence, NotMade, Numbers, StudyFigure, StudyTable, value
 from airloom.study.drawing import canvas, interval, means
 
-from .loads import Numbers, per_seed
+from .loads import per_seed
 from .measured import measured
 from .parts import packets
 
@@ -119,7 +119,7 @@ def draw(data: Data) -> Figure:
     return figure
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "N01.least": round_trips,
     "N01.most": round_trips,
     "N01.real-least": real_round_trips,

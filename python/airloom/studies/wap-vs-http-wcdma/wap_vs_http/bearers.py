@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,23 +40,19 @@ def geometric(found: list[float]) -> float:
     return float(np.exp(np.mean(np.log(found))))
 
 
-def folded(rate: float, fold: Callable[[list[float]], float], **how: Any) -> Any:
+def folded(rate: float, fold: Callable[[list[float]], float], data: Data, **how: Any) -> Evidence:
     """U19, U29: the ratios over the sizes, folded into one."""
-    return lambda data: exact(fold([ratio(data, size, rate, **how) for size in SIZES]), "of HTTP/TCP")
+    return exact(fold([ratio(data, size, rate, **how) for size in SIZES]), "of HTTP/TCP")
 
 
-def over_tls(rate: float, **how: Any) -> Any:
+def over_tls(rate: float, data: Data, **how: Any) -> Evidence:
     """U19: time by WAP over that by HTTP and TLS through a tunnel of the proxy, geometric mean over the sizes."""
-
-    def compute(data: Data) -> Evidence:
-        found = []
-        for size in SIZES:
-            where: dict[str, Any] = {"size": size, "rate": rate, "round_trip": 260}
-            by_wap = load_s(data, "bearers-wap", **{"group": LARGE, "content": OURS, **how}, **where)
-            found.append(by_wap / load_s(data, "bearers-tls", **where))
-        return exact(geometric(found), "of HTTP/TLS")
-
-    return compute
+    found = []
+    for size in SIZES:
+        where: dict[str, Any] = {"size": size, "rate": rate, "round_trip": 260}
+        by_wap = load_s(data, "bearers-wap", **{"group": LARGE, "content": OURS, **how}, **where)
+        found.append(by_wap / load_s(data, "bearers-tls", **where))
+    return exact(geometric(found), "of HTTP/TLS")
 
 
 def through_the_tunnel(data: Data) -> Evidence:
@@ -65,46 +62,38 @@ def through_the_tunnel(data: Data) -> Evidence:
     return exact(1 - float(pages["failed"].sum()) / float(pages["objects"].sum()), "of all")
 
 
-def crossing(**how: Any) -> Any:
+def crossing(data: Data, **how: Any) -> Evidence:
     """U29: the lowest swept speed from which on HTTP/TCP leads at 100 Kbytes; infinite if it does not stay so."""
-
-    def compute(data: Data) -> Evidence:
-        lowest = float("inf")
-        for rate in reversed(RATES):
-            if ratio(data, 100, rate, **how) <= 1:
-                break
-            lowest = rate
-        return exact(lowest, "kbit/s")
-
-    return compute
+    lowest = float("inf")
+    for rate in reversed(RATES):
+        if ratio(data, 100, rate, **how) <= 1:
+            break
+        lowest = rate
+    return exact(lowest, "kbit/s")
 
 
-def fastest(sizes: tuple[int, ...]) -> Any:
+def fastest(sizes: tuple[int, ...], data: Data) -> Evidence:
     """U35: 100 Mbit/s and 20 ms, content as it is; of several sizes the ratio that is farthest from 1."""
-
-    def compute(data: Data) -> Evidence:
-        found = [ratio(data, size, 100000, 20, content=PLAIN) for size in sizes]
-        return exact(max(found, key=lambda r: abs(np.log(r))), "of HTTP/TCP")
-
-    return compute
+    found = [ratio(data, size, 100000, 20, content=PLAIN) for size in sizes]
+    return exact(max(found, key=lambda r: abs(np.log(r))), "of HTTP/TCP")
 
 
 COMPUTE = {
-    "U19.wap-slow": folded(9.6, geometric),
-    "U19.wap-slow-paper": folded(9.6, geometric, group=SMALL, content=PAPER),
-    "U19.wap-fast": folded(2000, geometric),
-    "U19.wap-fast-paper": folded(2000, geometric, group=SMALL, content=PAPER),
-    "U19.tls-slow": over_tls(9.6),
-    "U19.tls-fast": over_tls(2000),
-    "U19.tls-fast-paper": over_tls(2000, group=SMALL, content=PAPER),
+    "U19.wap-slow": partial(folded, 9.6, geometric),
+    "U19.wap-slow-paper": partial(folded, 9.6, geometric, group=SMALL, content=PAPER),
+    "U19.wap-fast": partial(folded, 2000, geometric),
+    "U19.wap-fast-paper": partial(folded, 2000, geometric, group=SMALL, content=PAPER),
+    "U19.tls-slow": partial(over_tls, 9.6),
+    "U19.tls-fast": partial(over_tls, 2000),
+    "U19.tls-fast-paper": partial(over_tls, 2000, group=SMALL, content=PAPER),
     "U19.tunnel": through_the_tunnel,
-    "U29.slow": folded(9.6, max),
-    "U29.slow-groups": folded(9.6, max, group=SMALL),
-    "U29.slow-paper": folded(9.6, max, group=SMALL, content=PAPER),
-    "U29.fast": folded(2000, min),
-    "U29.fast-paper": folded(2000, min, group=SMALL, content=PAPER),
-    "U29.crossing": crossing(),
-    "U29.crossing-paper": crossing(group=SMALL, content=PAPER),
-    "U35.small": fastest((1, 10)),
-    "U35.large": fastest((100,)),
+    "U29.slow": partial(folded, 9.6, max),
+    "U29.slow-groups": partial(folded, 9.6, max, group=SMALL),
+    "U29.slow-paper": partial(folded, 9.6, max, group=SMALL, content=PAPER),
+    "U29.fast": partial(folded, 2000, min),
+    "U29.fast-paper": partial(folded, 2000, min, group=SMALL, content=PAPER),
+    "U29.crossing": crossing,
+    "U29.crossing-paper": partial(crossing, group=SMALL, content=PAPER),
+    "U35.small": partial(fastest, (1, 10)),
+    "U35.large": partial(fastest, (100,)),
 }

@@ -8,10 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from airloom.study import Numbers
+
 
 def cells(
     axes: Axes,
-    shown: NDArray[np.float64],
+    shown: Numbers,
     text: Callable[[int, int], str],
     limit: float,
     rows: Sequence[str],

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airloom._core import wap_compile, wap_encode_headers
-from airloom.study import Data, Evidence, StudyTable, exact, pair, value
+from airloom.study import Data, Evidence, Numbers, StudyTable, at_default, exact, pair, value
 from airloom.study.rules import Setting
 
 from .decks import CONNECT_HEADERS, DOCTYPE, SIZES, XML, deck, header_text
@@ -38,17 +37,6 @@ def zipped(size: int, *, rich: bool = False) -> int:
     return len(gzip.compress(deck(size, rich=rich), 6, mtime=0))
 
 
-def once(compute: Any) -> Any:
-    """A computation that no reading changes."""
-
-    def at_default(data: Data) -> Evidence:
-        data.at_default_only()
-        found: Evidence = compute(data)
-        return found
-
-    return at_default
-
-
 def _multi_byte(octets: bytes, at: int) -> int:
     """Where a number of seven bits an octet ends."""
     while octets[at] & 0x80:
@@ -70,22 +58,22 @@ def worsens(*, string_table: bool) -> Any:
         ratios = [len(encoded(size, string_table=string_table)) / size for size in SIZES]
         return exact(float(stats.spearmanr(SIZES, ratios).statistic), "")
 
-    return once(compute)
+    return at_default(compute)
 
 
 def gzip_over_wbxml(*sizes: int) -> Any:
     """U03: gzip against WBXML with every string in place."""
-    return once(lambda _: exact(max(zipped(size) / len(encoded(size)) for size in sizes), ""))
+    return at_default(lambda _: exact(max(zipped(size) / len(encoded(size)) for size in sizes), ""))
 
 
 def on_the_air(octets: int, speed: int) -> Any:
     """U07, U10: the paper's arithmetic: how long octets take, ms."""
-    return once(lambda _: exact(octets * 8 / speed * 1e3, "ms"))
+    return at_default(lambda _: exact(octets * 8 / speed * 1e3, "ms"))
 
 
 def break_even(octets: int, encoding_s: float) -> Any:
     """U26: the paper's arithmetic: the speed at which the encoding time is what its octets take on the air."""
-    return once(lambda _: exact(octets * 8 / encoding_s / 1e3, "kbit/s"))
+    return at_default(lambda _: exact(octets * 8 / encoding_s / 1e3, "kbit/s"))
 
 
 def deck_is_fig_3(_: Data) -> Evidence:
@@ -98,23 +86,19 @@ def deck_is_fig_3(_: Data) -> Evidence:
     return Setting(all(word in text for word in wanted for text in texts) and len(begins) == 1 and tags == known)
 
 
-def versions_alike(size: int) -> Any:
+def versions_alike(size: int, data: Data) -> Evidence:
     """U30: response times of a deck for clients of WAP 1.1 and of a later version."""
-
-    def compute(data: Data) -> Evidence:
-        data.at_default_only()
-        earlier, later = (
-            data.per_seed("versions", "pages", "load_ns", page=2, size=size, version=v) for v in ("1.1", "1.3")
-        )
-        return pair(later / 1e9, earlier / 1e9, "s")
-
-    return compute
+    data.at_default_only()
+    earlier, later = (
+        data.per_seed("versions", "pages", "load_ns", page=2, size=size, version=v) for v in ("1.1", "1.3")
+    )
+    return pair(later / 1e9, earlier / 1e9, "s")
 
 
 # ---- measured ------------------------------------------------------------------------------------------------------
 
 
-def seconds(data: Data, name: str) -> NDArray[np.float64]:
+def seconds(data: Data, name: str) -> Numbers:
     """What something took on this machine, one number a batch."""
     return np.asarray(data.program("encoding")["seconds"][name], dtype=np.float64)
 
@@ -126,14 +110,10 @@ def growth(data: Data) -> Evidence:
     return value([np.polyfit(np.log(sizes), batch, 1)[0] for batch in times.T], "")
 
 
-def parsing_share(size: int, factor: float = 100) -> Any:
+def parsing_share(size: int, data: Data, factor: float = 100) -> Evidence:
     """U05, U27: share of the time that is parsing."""
-
-    def compute(data: Data) -> Evidence:
-        share = seconds(data, f"prose {size} parse") / seconds(data, f"prose {size} encode")
-        return value(share * factor, "%" if factor == 100 else "")
-
-    return compute
+    share = seconds(data, f"prose {size} parse") / seconds(data, f"prose {size} encode")
+    return value(share * factor, "%" if factor == 100 else "")
 
 
 def largest_ms(data: Data) -> Evidence:
@@ -142,32 +122,32 @@ def largest_ms(data: Data) -> Evidence:
 
 
 COMPUTE = {
-    "U01.text": once(lambda _: exact(len(XML) + len(DOCTYPE), "octets")),
-    "U01.encoded": once(lambda _: exact(header_octets(encoded(1400)), "octets")),
+    "U01.text": at_default(lambda _: exact(len(XML) + len(DOCTYPE), "octets")),
+    "U01.encoded": at_default(lambda _: exact(header_octets(encoded(1400)), "octets")),
     "U02.in-place": worsens(string_table=False),
     "U02.table": worsens(string_table=True),
     "U03.large": gzip_over_wbxml(20_000, 100_000, 360_000),
     "U03.small": gzip_over_wbxml(500),
     "U04.growth": growth,
     "U04.time": largest_ms,
-    "U05.small": parsing_share(500),
-    "U05.large": parsing_share(360_000),
-    "U06.in-place": once(lambda _: exact(len(encoded(1400)), "octets")),
-    "U06.table": once(lambda _: exact(len(encoded(1400, string_table=True)), "octets")),
+    "U05.small": partial(parsing_share, 500),
+    "U05.large": partial(parsing_share, 360_000),
+    "U06.in-place": at_default(lambda _: exact(len(encoded(1400)), "octets")),
+    "U06.table": at_default(lambda _: exact(len(encoded(1400, string_table=True)), "octets")),
     "U07.fast": on_the_air(PAPER_DECK_SAVED, FAST),
     "U07.slow": on_the_air(PAPER_DECK_SAVED, SLOW),
-    "U09.size": once(lambda _: exact(len(wap_encode_headers(list(CONNECT_HEADERS))), "octets")),
-    "U09.text": once(lambda _: exact(len(header_text()), "octets")),
+    "U09.size": at_default(lambda _: exact(len(wap_encode_headers(list(CONNECT_HEADERS))), "octets")),
+    "U09.text": at_default(lambda _: exact(len(header_text()), "octets")),
     "U09.time": lambda data: value(seconds(data, "headers") * 1e3, "ms"),
     "U10.fast": on_the_air(PAPER_HEADERS_SAVED, FAST),
     "U10.slow": on_the_air(PAPER_HEADERS_SAVED, SLOW),
     "U26.arithmetic": break_even(PAPER_DECK_SAVED, PAPER_DECK_S),
-    "U27.small": parsing_share(500, 1),
-    "U27.large": parsing_share(360_000, 1),
-    "U30.1": versions_alike(1),
-    "U30.10": versions_alike(10),
-    "U30.100": versions_alike(100),
-    "U33": once(deck_is_fig_3),
+    "U27.small": partial(parsing_share, 500, factor=1),
+    "U27.large": partial(parsing_share, 360_000, factor=1),
+    "U30.1": partial(versions_alike, 1),
+    "U30.10": partial(versions_alike, 10),
+    "U30.100": partial(versions_alike, 100),
+    "U33": at_default(deck_is_fig_3),
 }
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from airloom.capture import packets
 from airloom.run import Run
-from airloom.study import Data, Evidence, NotSwept, exact, pair, value
+from airloom.study import Data, Evidence, NotSwept, Numbers, exact, pair, value
 from airloom.study.rules import Setting
 
 from . import captures
@@ -29,7 +28,7 @@ OBJECT = 2
 # ---- tables -> numbers ---------------------------------------------------------------------------------------------
 
 
-def response(data: Data, sweep: str = "core", **where: Any) -> NDArray[np.float64]:
+def response(data: Data, sweep: str = "core", **where: Any) -> Numbers:
     """Response time in seconds, one number per seed: the mean over the phases of the request."""
     return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
 
@@ -57,7 +56,7 @@ def server_data(run: Run) -> pl.DataFrame:
     return sent.filter((pl.col("t_ns") >= asked_at(run)) & (pl.col("len") > bare))
 
 
-def window_at_end(data: Data, size: int, downlink: int, window: str, statistic: str) -> NDArray[np.float64]:
+def window_at_end(data: Data, size: int, downlink: int, window: str, statistic: str) -> Numbers:
     """The server's congestion window, octets, `last` or `max` of the transfer of the object, one number per seed."""
     rows = data.table("start", "congestion", size=size, downlink=downlink, window=window)
     begun = data.table("start", "pages", size=size, downlink=downlink, window=window, page=OBJECT)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from airloom.plot.figure import FAINT
-from airloom.study import Data, Evidence, StudyFigure, StudyTable, exact, pair
+from airloom.study import Data, Evidence, Numbers, StudyFigure, StudyTable, exact, pair
 from airloom.study.drawing import canvas, hollow
 
 from .bearers import LARGE, SMALL, load_s
@@ -42,12 +42,12 @@ def saved_ms(data: Data, size: float, rate: float, encoder: str, group: str = LA
     return 1e3 * (plain - encoded)
 
 
-def saves(size: float, rate: float, encoder: str) -> Any:
+def saves(size: float, rate: float, encoder: str, data: Data) -> Evidence:
     """U08: that, for one size and speed."""
-    return lambda data: exact(saved_ms(data, size, rate, encoder), "ms")
+    return exact(saved_ms(data, size, rate, encoder), "ms")
 
 
-def zero_crossing(rates: NDArray[np.float64], saved: NDArray[np.float64]) -> float:
+def zero_crossing(rates: Numbers, saved: Numbers) -> float:
     """The speed at which nothing is saved. What octets take goes as one over the speed: a line in that.
 
     Zero if nothing is saved at any speed, infinite if something is at all.
@@ -75,19 +75,15 @@ def deck_break_even(data: Data) -> Evidence:
     return exact(break_even(data, 1.4, "paper"), "kbit/s")
 
 
-def over_the_radio(size: float, downlink: int, encoder: str) -> Any:
+def over_the_radio(size: float, downlink: int, encoder: str, data: Data) -> Evidence:
     """U08: the deck encoded and as it is, over the bearer of Table 1."""
-
-    def compute(data: Data) -> Evidence:
-        data.at_default_only()
-        where = {"size": size, "downlink": downlink}
-        return pair(
-            wap(data, "pay-off-radio", encoder=encoder, **where),
-            wap(data, "pay-off-radio", encoder="none", **where),
-            "s",
-        )
-
-    return compute
+    data.at_default_only()
+    where = {"size": size, "downlink": downlink}
+    return pair(
+        wap(data, "pay-off-radio", encoder=encoder, **where),
+        wap(data, "pay-off-radio", encoder="none", **where),
+        "s",
+    )
 
 
 # ---- headers (4.2) -------------------------------------------------------------------------------------------------
@@ -108,27 +104,23 @@ def headers_break_even(data: Data) -> Evidence:
     return exact(zero_crossing(np.array(RATES), saved), "kbit/s")
 
 
-def headers_over_the_radio(encoding_s: float) -> Any:
+def headers_over_the_radio(encoding_s: float, data: Data) -> Evidence:
     """U25: a page with a session of its own over the uplink of Table 1, with headers of 50 and of 185 octets."""
-
-    def compute(data: Data) -> Evidence:
-        data.at_default_only()
-        return pair(wap(data, "connect", headers=50) + encoding_s, wap(data, "connect", headers=185), "s")
-
-    return compute
+    data.at_default_only()
+    return pair(wap(data, "connect", headers=50) + encoding_s, wap(data, "connect", headers=185), "s")
 
 
 COMPUTE = {
-    "U08.slow": saves(1.4, 9.6, "paper"),
-    "U08.fast": saves(1.4, 384, "paper"),
-    "U08.radio": over_the_radio(1.4, 384, "paper"),
-    "U08.today": over_the_radio(1.4, 384, "ours"),
-    "U08.large": over_the_radio(100, 384, "paper"),
+    "U08.slow": partial(saves, 1.4, 9.6, "paper"),
+    "U08.fast": partial(saves, 1.4, 384, "paper"),
+    "U08.radio": partial(over_the_radio, 1.4, 384, "paper"),
+    "U08.today": partial(over_the_radio, 1.4, 384, "ours"),
+    "U08.large": partial(over_the_radio, 100, 384, "paper"),
     "U25.slow": lambda data: exact(headers_saved_ms(data, 9.6), "ms"),
     "U25.fast": lambda data: exact(headers_saved_ms(data, 384), "ms"),
-    "U25.uplink": headers_over_the_radio(HEADERS_S),
+    "U25.uplink": partial(headers_over_the_radio, HEADERS_S),
     "U25.break-even": headers_break_even,
-    "U25.measured": headers_over_the_radio(0.0),
+    "U25.measured": partial(headers_over_the_radio, 0.0),
     "U26.run": deck_break_even,
 }
 

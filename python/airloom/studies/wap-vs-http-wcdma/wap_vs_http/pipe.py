@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
-from airloom.study import Data, Evidence, StudyFigure, StudyTable, pair
+from airloom.study import Data, Evidence, Numbers, StudyFigure, StudyTable, pair
 from airloom.study.drawing import canvas, hollow, interval, labelled, means
 
 from .http_side import response
@@ -29,33 +28,29 @@ CASES = (
 )
 
 
-def goodput(data: Data, case: str = "as it is", *, size: int = 5000, errors: int = 5) -> NDArray[np.float64]:
+def goodput(data: Data, case: str = "as it is", *, size: int = 5000, errors: int = 5) -> Numbers:
     """Goodput of one transfer in kbit/s, one number a seed."""
     data.at_default_only()
     return size * 8 / response(data, "pipe", case=case, size=size, errors=errors)
 
 
-def filled(errors: int) -> Any:
+def filled(errors: int, data: Data) -> Evidence:
     """U12: goodput with 32 Kbytes over goodput with a window that is never the limit."""
-    return lambda data: pair(goodput(data, errors=errors), goodput(data, "64 Kbytes", errors=errors), "")
+    return pair(goodput(data, errors=errors), goodput(data, "64 Kbytes", errors=errors), "")
 
 
-def knee(low: int, high: int) -> Any:
+def knee(low: int, high: int, data: Data) -> Evidence:
     """U28: goodput with one receive window over goodput with another, at an idle round-trip time of 667 ms."""
-
-    def compute(data: Data) -> Evidence:
-        return pair(
-            1 / response(data, "window", window=low, echo=667), 1 / response(data, "window", window=high, echo=667), ""
-        )
-
-    return compute
+    return pair(
+        1 / response(data, "window", window=low, echo=667), 1 / response(data, "window", window=high, echo=667), ""
+    )
 
 
 COMPUTE = {
-    "U12.filled": filled(5),
-    "U12.clean": filled(0),
-    "U28.below": knee(16, 32),
-    "U28.above": knee(64, 32),
+    "U12.filled": partial(filled, 5),
+    "U12.clean": partial(filled, 0),
+    "U28.below": partial(knee, 16, 32),
+    "U28.above": partial(knee, 64, 32),
 }
 
 

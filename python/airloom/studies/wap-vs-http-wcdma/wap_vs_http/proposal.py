@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from functools import partial
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
-from airloom.study import Data, StudyFigure, StudyTable, pair
+from airloom.study import Data, Evidence, Numbers, StudyFigure, StudyTable, pair
 from airloom.study.drawing import canvas, interval, means
 
 from .decks import SIZES as DECKS
@@ -30,33 +29,33 @@ WAYS: dict[str, tuple[str, dict[str, str]]] = {
 PROPOSED, CLEAR, PLAIN, WAP, WAP_PAPER, WAP_WTLS = WAYS
 
 
-def time(data: Data, way: str, size: int, downlink: int) -> NDArray[np.float64]:
+def time(data: Data, way: str, size: int, downlink: int) -> Numbers:
     """Response time of the page in seconds, one number per seed."""
     data.at_default_only()
     sweep, where = WAYS[way]
     return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, size=size, downlink=downlink, **where) / 1e9
 
 
-def against(first: str, second: str, size: int, downlink: int = 384) -> Any:
+def against(first: str, second: str, size: int, data: Data, downlink: int = 384) -> Evidence:
     """U37: the same page in two ways, under the same seeds."""
-    return lambda data: pair(time(data, first, size, downlink), time(data, second, size, downlink), "s")
+    return pair(time(data, first, size, downlink), time(data, second, size, downlink), "s")
 
 
 COMPUTE = {
-    "U37.1": against(PROPOSED, WAP_PAPER, 1),
-    "U37.10": against(PROPOSED, WAP_PAPER, 10),
-    "U37.100": against(PROPOSED, WAP_PAPER, 100),
-    "U37.1-64": against(PROPOSED, WAP_PAPER, 1, 64),
-    "U37.10-64": against(PROPOSED, WAP_PAPER, 10, 64),
-    "U37.100-64": against(PROPOSED, WAP_PAPER, 100, 64),
-    "U37.1-ours": against(PROPOSED, WAP, 1),
-    "U37.100-ours": against(PROPOSED, WAP, 100),
-    "U37.w-tcp": against(CLEAR, PLAIN, 10),
-    "U37.w-tcp-100": against(CLEAR, PLAIN, 100),
-    "U37.tls": against(PROPOSED, CLEAR, 100),
-    "U37.1-wtls": against(PROPOSED, WAP_WTLS, 1),
-    "U37.100-wtls": against(PROPOSED, WAP_WTLS, 100),
-    "U37.wtls": against(WAP_WTLS, WAP_PAPER, 100),
+    "U37.1": partial(against, PROPOSED, WAP_PAPER, 1),
+    "U37.10": partial(against, PROPOSED, WAP_PAPER, 10),
+    "U37.100": partial(against, PROPOSED, WAP_PAPER, 100),
+    "U37.1-64": partial(against, PROPOSED, WAP_PAPER, 1, downlink=64),
+    "U37.10-64": partial(against, PROPOSED, WAP_PAPER, 10, downlink=64),
+    "U37.100-64": partial(against, PROPOSED, WAP_PAPER, 100, downlink=64),
+    "U37.1-ours": partial(against, PROPOSED, WAP, 1),
+    "U37.100-ours": partial(against, PROPOSED, WAP, 100),
+    "U37.w-tcp": partial(against, CLEAR, PLAIN, 10),
+    "U37.w-tcp-100": partial(against, CLEAR, PLAIN, 100),
+    "U37.tls": partial(against, PROPOSED, CLEAR, 100),
+    "U37.1-wtls": partial(against, PROPOSED, WAP_WTLS, 1),
+    "U37.100-wtls": partial(against, PROPOSED, WAP_WTLS, 100),
+    "U37.wtls": partial(against, WAP_WTLS, WAP_PAPER, 100),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from airloom.run import Run
-from airloom.study import Data, Evidence, NotSwept, exact, pair, value
+from airloom.study import Data, Evidence, NotSwept, Numbers, exact, pair, value
 from airloom.study.rules import Setting
 
 from .http_side import ERRORS, OBJECT, echo_ms, milliseconds, round_trip_ms
@@ -21,26 +22,26 @@ HALF_PAUSE = 2_500_000_000
 HEADERS = 28
 
 
-def wap(data: Data, sweep: str = "core-wap", **where: Any) -> NDArray[np.float64]:
+def wap(data: Data, sweep: str = "core-wap", **where: Any) -> Numbers:
     """Response time by WAP in seconds, one number per seed."""
     return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
 
 
-def http(data: Data, sweep: str = "core", **where: Any) -> NDArray[np.float64]:
+def http(data: Data, sweep: str = "core", **where: Any) -> Numbers:
     """Response time by HTTP/TCP in seconds, one number per seed."""
     return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
 
 
-def first_is_wap(size: int, downlink: int) -> Any:
+def first_is_wap(size: int, downlink: int, data: Data) -> Evidence:
     """WAP against HTTP/TCP under the same seeds."""
     where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
-    return lambda data: pair(wap(data, **where), http(data, **where), "s")
+    return pair(wap(data, **where), http(data, **where), "s")
 
 
-def first_is_http(size: int, downlink: int) -> Any:
+def first_is_http(size: int, downlink: int, data: Data) -> Evidence:
     """HTTP/TCP against WAP under the same seeds."""
     where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
-    return lambda data: pair(http(data, **where), wap(data, **where), "s")
+    return pair(http(data, **where), wap(data, **where), "s")
 
 
 # ---- captures ------------------------------------------------------------------------------------------------------
@@ -93,12 +94,12 @@ def packets_of_10(data: Data) -> Evidence:
     return exact(sent_by_gateway(data.run("capture-wap", size=10, downlink=384, fer=0)).height, "packets")
 
 
-def pauses(data: Data) -> NDArray[np.float64]:
+def pauses(data: Data) -> Numbers:
     """Pauses of arrivals at the client within 100 Kbytes, in idle round-trip times of the run's link."""
     run = data.run("capture-wap", size=100, downlink=384, fer=0)
     if run.summary["downlink.blocks_lost"] > 0:
         raise NotSwept("this reading has errors, and the statement is about none")
-    found: NDArray[np.float64] = np.diff(arrivals(run)) / 1e6 / round_trip_ms(data, run)
+    found: Numbers = np.diff(arrivals(run)) / 1e6 / round_trip_ms(data, run)
     return found
 
 
@@ -183,18 +184,14 @@ def own_session(data: Data) -> Evidence:
     return pair(own, wap(data, size=1, downlink=384, fer=0)[: len(own)], "s")
 
 
-def break_even(request: int) -> Any:
+def break_even(request: int, data: Data) -> Evidence:
     """U36: gateway time at which both take the same at 1 Kbyte.
 
     The gateway's time adds as it is (U36.slope), so it is the difference without any.
     """
-
-    def compute(data: Data) -> Evidence:
-        data.at_default_only()
-        without = wap(data, "gateway", gateway=0, request=100)
-        return value((http(data, "request", request=request) - without) * 1e3, "ms")
-
-    return compute
+    data.at_default_only()
+    without = wap(data, "gateway", gateway=0, request=100)
+    return value((http(data, "request", request=request) - without) * 1e3, "ms")
 
 
 def grows_with_request(data: Data) -> Evidence:
@@ -240,14 +237,10 @@ def parts(data: Data) -> Evidence:
     return Setting([name for name, works in data.program("applications")["parts"].items() if works])
 
 
-def capacity(kind: str) -> Any:
+def capacity(kind: str, data: Data) -> Evidence:
     """U31: replies per CPU second of the daemon, one number a batch, against content that is passed through."""
-
-    def compute(data: Data) -> Evidence:
-        rates = data.program("gateway")["replies_per_cpu_s"]
-        return pair(rates[kind], rates["passed through"], "")
-
-    return compute
+    rates = data.program("gateway")["replies_per_cpu_s"]
+    return pair(rates[kind], rates["passed through"], "")
 
 
 COMPUTE = {
@@ -255,21 +248,21 @@ COMPUTE = {
     "U11.wap-pull": pull,
     "U11.wap-closure": closure,
     "U11.no-set-up": own_session,
-    "U13.1-384": first_is_wap(1, 384),
-    "U13.1-64": first_is_wap(1, 64),
-    "U13.10-384": first_is_wap(10, 384),
-    "U13.10-64": first_is_wap(10, 64),
+    "U13.1-384": partial(first_is_wap, 1, 384),
+    "U13.1-64": partial(first_is_wap, 1, 64),
+    "U13.10-384": partial(first_is_wap, 10, 384),
+    "U13.10-64": partial(first_is_wap, 10, 64),
     "U13.100": at_100,
-    "U14.ordering": first_is_http(1, 384),
-    "U14.ordering-64": first_is_http(1, 64),
-    "U14.size": first_is_http(1, 384),
-    "U15.ordering": first_is_wap(10, 384),
-    "U15.ordering-64": first_is_wap(10, 64),
-    "U15.size": first_is_wap(10, 384),
-    "U15.size-64": first_is_wap(10, 64),
+    "U14.ordering": partial(first_is_http, 1, 384),
+    "U14.ordering-64": partial(first_is_http, 1, 64),
+    "U14.size": partial(first_is_http, 1, 384),
+    "U15.ordering": partial(first_is_wap, 10, 384),
+    "U15.ordering-64": partial(first_is_wap, 10, 64),
+    "U15.size": partial(first_is_wap, 10, 384),
+    "U15.size-64": partial(first_is_wap, 10, 64),
     "U15.seven-at-once": at_once,
-    "U16.ordering": first_is_http(100, 384),
-    "U16.ordering-64": first_is_http(100, 64),
+    "U16.ordering": partial(first_is_http, 100, 384),
+    "U16.ordering-64": partial(first_is_http, 100, 64),
     "U17.wap": longest_pause,
     "U17.groups": waits,
     "U18.time": asynchronous,
@@ -279,11 +272,11 @@ COMPUTE = {
     "U23.group": group_sent,
     "U24": packets_of_10,
     "U32": parts,
-    "U31.conversion": capacity("converted from HTML"),
-    "U31.encoding": capacity("encoded"),
-    "U36.150": break_even(150),
-    "U36.300": break_even(300),
-    "U36.600": break_even(600),
+    "U31.conversion": partial(capacity, "converted from HTML"),
+    "U31.encoding": partial(capacity, "encoded"),
+    "U36.150": partial(break_even, 150),
+    "U36.300": partial(break_even, 300),
+    "U36.600": partial(break_even, 600),
     "U36.slope": slope,
     "U36.grows": grows_with_request,
     "U36.turns": at_60_ms,

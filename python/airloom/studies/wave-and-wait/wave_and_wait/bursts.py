@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from airloom.study import Data, Evidence, value
+from airloom.study import Computation, Data, Evidence, Numbers, value
 
-from .transfers import BASE, MODEL, Numbers, completion, joules, total
+from .transfers import BASE, MODEL, completion, joules, total
 
 #: The same TCP, but for what a loss does to it.
 REACTIONS = {
@@ -15,15 +16,15 @@ REACTIONS = {
 }
 
 
-def _ratio(of: Callable[..., Numbers]) -> Callable[[Data], Evidence]:
-    def evidence(data: Data) -> Evidence:
-        reno, probing = (of(data, "bursts", reaction=reaction) for reaction in REACTIONS)
-        return value(reno / probing, "")
-
-    return evidence
+def _ratio(of: Callable[..., Numbers], data: Data) -> Evidence:
+    reno, probing = (of(data, "bursts", reaction=reaction) for reaction in REACTIONS)
+    return value(reno / probing, "")
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {"W33.time": _ratio(completion), "W33.energy": _ratio(joules)}
+COMPUTE: dict[str, Computation] = {
+    "W33.time": partial(_ratio, completion),
+    "W33.energy": partial(_ratio, joules),
+}
 
 
 def costs(data: Data) -> tuple[list[str], list[list[str]]]:

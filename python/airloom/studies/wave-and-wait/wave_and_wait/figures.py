@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from airloom.study import Data, StudyFigure, StudyTable
+from airloom.study import Data, Numbers, StudyFigure, StudyTable
 from airloom.study.drawing import canvas, hollow, labelled, means
 
 from .bursts import costs
@@ -14,7 +14,7 @@ from .jitter import confusion
 from .phases import recoveries
 from .printed import TABLE_1, PaperRow
 from .tables import table_1, table_2
-from .transfers import DROPS, PHASES, Numbers, completion, over, seconds
+from .transfers import DROPS, PHASES, completion, over, seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from airloom.study import Data, Evidence, value
+from airloom.study import Computation, Data, Numbers, value
 
 from .segments import FIRST_LEVEL, Cycle, cycles
-from .transfers import Numbers
 
 #: What there is besides the transfer: drops by the element, and other traffic in the same queue.
 KINDS = {
@@ -52,7 +49,7 @@ def smallest(data: Data) -> float:
     return min(min(cycle.trips_s) for of_run in by_seed(data, "errors") for cycle in of_run)
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "W32.bursts": lambda data: value(jitter(data, "bursts") / jitter(data, "smooth"), ""),
     "W32.smooth": lambda data: value(jitter(data, "smooth") / smallest(data), ""),
     "W32.decisions": lambda data: value((passing(data, "errors") + 1 - passing(data, "queue")) / 2, ""),

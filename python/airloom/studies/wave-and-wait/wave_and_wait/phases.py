@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from airloom.run import Run
-from airloom.study import Data, Evidence, value
+from airloom.study import Computation, Data, Numbers, value
 
-from .transfers import BASE, Numbers, seconds
+from .transfers import BASE, seconds
 
 #: Length of both phases, seconds.
 PHASE_S = 10.0
@@ -80,25 +81,22 @@ def kept(run: Run) -> float:
     return float(np.mean(found))
 
 
-def _per_run(protocol: str, look: Callable[[Data, Run], float]) -> Callable[[Data], Numbers]:
-    def numbers(data: Data) -> Numbers:
-        data.at_default_only()
-        return np.asarray([look(data, run) for _, run in data.runs(f"phases-{protocol}")])
-
-    return numbers
+def _per_run(protocol: str, look: Callable[[Data, Run], float], data: Data) -> Numbers:
+    data.at_default_only()
+    return np.asarray([look(data, run) for _, run in data.runs(f"phases-{protocol}")])
 
 
-_TCP_RECOVERS = _per_run("tcp", lambda _, run: recovery_s(run, "tcp"))
-_WWP_RECOVERS = _per_run("wwp", lambda _, run: recovery_s(run, "wwp"))
-_TCP_KEEPS = _per_run("tcp", lambda _, run: kept(run))
+_TCP_RECOVERS = partial(_per_run, "tcp", lambda _, run: recovery_s(run, "tcp"))
+_WWP_RECOVERS = partial(_per_run, "wwp", lambda _, run: recovery_s(run, "wwp"))
+_TCP_KEEPS = partial(_per_run, "tcp", lambda _, run: kept(run))
 
 
 def used(protocol: str, *, off: bool) -> Callable[[Data], Numbers]:
     """The share of off-phases (or on-phases) that a protocol used, one number per seed."""
-    return _per_run(protocol, lambda data, run: share(data, run, protocol, off=off))
+    return partial(_per_run, protocol, lambda data, run: share(data, run, protocol, off=off))
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     "W22": lambda data: value(_TCP_RECOVERS(data) / _WWP_RECOVERS(data), ""),
     "W31.reduces": lambda data: value(_TCP_KEEPS(data), ""),
     "W31.tcp": lambda data: value(used("tcp", off=True)(data), ""),

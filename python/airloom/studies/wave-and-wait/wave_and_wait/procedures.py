@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import takewhile
 
 import polars as pl
 
 from airloom.run import Run
-from airloom.study import Data, Evidence, Setting
+from airloom.study import Computation, Data, Evidence, Setting
 
 from .phases import is_off
 from .segments import cycles, seen, waves
@@ -20,14 +21,10 @@ _PER_LEVEL = 12
 _PAYLOAD = 1024
 
 
-def of_shown(look: Callable[[Run], object]) -> Callable[[Data], Evidence]:
+def of_shown(look: Callable[[Run], object], data: Data) -> Evidence:
     """What is read back from the run that is kept whole."""
-
-    def evidence(data: Data) -> Evidence:
-        data.at_default_only()
-        return Setting(look(data.run("shown")))
-
-    return evidence
+    data.at_default_only()
+    return Setting(look(data.run("shown")))
 
 
 def headers(run: Run) -> list[int]:
@@ -130,18 +127,18 @@ def octets_not_counted(run: Run) -> int:
     return captured - int(run.flows.select(pl.col("wire_bytes_up", "wire_bytes_down").sum()).sum_horizontal().item())
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "W26.header": of_shown(headers),
-    "W26.waves": of_shown(per_level),
-    "W27.full": of_shown(not_full),
-    "W27.above": of_shown(above),
-    "W27.below": of_shown(below),
-    "W27.old-first": of_shown(new_before_old),
-    "W28.order": of_shown(orders),
-    "W28.silent": of_shown(sent_while_probing),
-    "W29.octets": of_shown(moved),
+COMPUTE: dict[str, Computation] = {
+    "W26.header": partial(of_shown, headers),
+    "W26.waves": partial(of_shown, per_level),
+    "W27.full": partial(of_shown, not_full),
+    "W27.above": partial(of_shown, above),
+    "W27.below": partial(of_shown, below),
+    "W27.old-first": partial(of_shown, new_before_old),
+    "W28.order": partial(of_shown, orders),
+    "W28.silent": partial(of_shown, sent_while_probing),
+    "W29.octets": partial(of_shown, moved),
     "W29.rates": rates,
-    "W29.off": of_shown(dropped_in_off_phases),
-    "W30.octets": of_shown(octets_not_counted),
-    "W30.base": of_shown(lambda _: BASE),
+    "W29.off": partial(of_shown, dropped_in_off_phases),
+    "W30.octets": partial(of_shown, octets_not_counted),
+    "W30.base": partial(of_shown, lambda _: BASE),
 }

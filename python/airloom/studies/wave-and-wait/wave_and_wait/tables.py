@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from airloom.study import Data
+from airloom.study import Data, Numbers
 from airloom.study.drawing import interval
 
 from .printed import TABLE_1, TABLE_2
-from .transfers import BASE, DROPS, PHASES, Numbers, completion, octets, over, seconds, time_over, total
+from .transfers import BASE, DROPS, PHASES, completion, octets, over, seconds, time_over, total
 
 NAMES = {"tcp": "TCP", "wwp": "WWP"}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airloom.analysis import energy_models
-from airloom.study import Data, Evidence, pair, value
+from airloom.study import Computation, Data, Evidence, Numbers, pair, value
 
 #: Drop rates of Table 1, per cent.
 DROPS = (0, 5, 10, 20, 33, 50)
@@ -18,8 +18,6 @@ MODEL = "wlan.ratio"
 BASE = 5_242_880
 #: Lengths of phases of Table 2, seconds.
 PHASES = (4, 5, 6, 7, 8, 9, 10)
-
-Numbers = NDArray[np.float64]
 
 
 def completion(data: Data, sweep: str, **where: object) -> Numbers:
@@ -66,32 +64,24 @@ def ratio_of_times(data: Data, drop: int) -> Numbers:
     return np.asarray(seconds(data, "tcp", drop) / seconds(data, "wwp", drop), dtype=np.float64)
 
 
-def extreme(drop: int, kind: str, pick: Callable[[Numbers], float]) -> Callable[[Data], Evidence]:
+def extreme(drop: int, kind: str, pick: Callable[[Numbers], float], data: Data) -> Evidence:
     """The least or largest ratio over phases of 4 to 10 s, seed by seed."""
-
-    def evidence(data: Data) -> Evidence:
-        by_length = []
-        for length in PHASES:
-            where = {"drop": drop, "phase": length}
-            if kind == "time":
-                tcp, wwp = (data.per_seed(f"table-2-{p}", "runs", "completion_s", **where) for p in ("tcp", "wwp"))
-            else:
-                tcp, wwp = (total(data, f"table-2-{p}", **where) - BASE for p in ("tcp", "wwp"))
-            by_length.append(tcp / wwp)
-        stacked = np.stack(by_length)
-        return value([pick(stacked[:, n]) for n in range(stacked.shape[1])], "")
-
-    return evidence
+    by_length = []
+    for length in PHASES:
+        where = {"drop": drop, "phase": length}
+        if kind == "time":
+            tcp, wwp = (data.per_seed(f"table-2-{p}", "runs", "completion_s", **where) for p in ("tcp", "wwp"))
+        else:
+            tcp, wwp = (total(data, f"table-2-{p}", **where) - BASE for p in ("tcp", "wwp"))
+        by_length.append(tcp / wwp)
+    stacked = np.stack(by_length)
+    return value([pick(stacked[:, n]) for n in range(stacked.shape[1])], "")
 
 
-def spread(of: Callable[[Data, str, int], Numbers], unit: str = "") -> Callable[[Data], Evidence]:
+def spread(of: Callable[[Data, str, int], Numbers], data: Data, unit: str = "") -> Evidence:
     """W17: WWP's largest over its smallest, among the rows with errors."""
-
-    def evidence(data: Data) -> Evidence:
-        found = np.stack([of(data, "wwp", d) for d in DROPS if d > 0])
-        return value(found.max(axis=0) / found.min(axis=0), unit)
-
-    return evidence
+    found = np.stack([of(data, "wwp", d) for d in DROPS if d > 0])
+    return value(found.max(axis=0) / found.min(axis=0), unit)
 
 
 def slope(data: Data) -> Evidence:
@@ -102,9 +92,9 @@ def slope(data: Data) -> Evidence:
     return value(centred @ ratios / (centred @ centred), "")
 
 
-def favoured(of: Callable[..., Numbers], unit: str) -> Callable[[Data], Evidence]:
+def favoured(of: Callable[..., Numbers], unit: str, data: Data) -> Evidence:
     """W24: the setting for energy and the one for throughput, mean over the drop rates with errors."""
-    return lambda data: pair(of(data, "favour", favour="energy"), of(data, "favour", favour="throughput"), unit)
+    return pair(of(data, "favour", favour="energy"), of(data, "favour", favour="throughput"), unit)
 
 
 def difference_at_33(data: Data) -> Evidence:
@@ -134,9 +124,9 @@ def on_air(data: Data, protocol: str, drop: int) -> Numbers:
     return np.asarray(up + down, dtype=np.float64)
 
 
-def _rows() -> dict[str, Callable[[Data], Evidence]]:
+def _rows() -> dict[str, Computation]:
     """W01 to W12: time and octets of each row of Table 1."""
-    found: dict[str, Callable[[Data], Evidence]] = {}
+    found: dict[str, Computation] = {}
     number = 1
     for drop in DROPS:
         for protocol in ("tcp", "wwp"):
@@ -147,31 +137,31 @@ def _rows() -> dict[str, Callable[[Data], Evidence]]:
     return found
 
 
-def worse(what: Callable[[Data, str, int], Numbers], drop: int, unit: str) -> Callable[[Data], Evidence]:
+def worse(what: Callable[[Data, str, int], Numbers], drop: int, unit: str, data: Data) -> Evidence:
     """W34: TCP beside WWP at one drop rate."""
-    return lambda data: pair(what(data, "tcp", drop), what(data, "wwp", drop), unit)
+    return pair(what(data, "tcp", drop), what(data, "wwp", drop), unit)
 
 
-COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+COMPUTE: dict[str, Computation] = {
     **_rows(),
     "W13": lambda data: value(ratio_of_times(data, 0), ""),
-    "W14.least": extreme(10, "time", np.min),
-    "W14.most": extreme(10, "time", np.max),
-    "W15.least": extreme(33, "time", np.min),
-    "W15.most": extreme(33, "time", np.max),
-    "W16.least": extreme(50, "time", np.min),
-    "W16.most": extreme(50, "time", np.max),
-    "W17.time": spread(seconds),
-    "W17.octets": spread(over),
-    "W17.energy": spread(lambda data, protocol, drop: joules(data, f"table-1-{protocol}", drop=drop)),
+    "W14.least": partial(extreme, 10, "time", np.min),
+    "W14.most": partial(extreme, 10, "time", np.max),
+    "W15.least": partial(extreme, 33, "time", np.min),
+    "W15.most": partial(extreme, 33, "time", np.max),
+    "W16.least": partial(extreme, 50, "time", np.min),
+    "W16.most": partial(extreme, 50, "time", np.max),
+    "W17.time": partial(spread, seconds),
+    "W17.octets": partial(spread, over),
+    "W17.energy": partial(spread, lambda data, protocol, drop: joules(data, f"table-1-{protocol}", drop=drop)),
     "W18": slope,
     "W19": lambda data: value(1 / ratio_of_times(data, 0), ""),
-    "W20": lambda data: value(1 / extreme(33, "time", np.max)(data).samples, ""),  # type: ignore[union-attr]
-    "W21": extreme(50, "octets", np.max),
+    "W20": lambda data: value(1 / extreme(33, "time", np.max, data).samples, ""),  # type: ignore[union-attr]
+    "W21": partial(extreme, 50, "octets", np.max),
     "W23": worth_waiting,
-    "W24.time": favoured(completion, "s"),
-    "W24.octets": favoured(total, "B"),
+    "W24.time": partial(favoured, completion, "s"),
+    "W24.octets": partial(favoured, total, "B"),
     "W25": difference_at_33,
-    **{f"W34.time-{d}": worse(seconds, d, "s") for d in DROPS if d > 0},
-    **{f"W34.octets-{d}": worse(over, d, "B") for d in DROPS if d > 0},
+    **{f"W34.time-{d}": partial(worse, seconds, d, "s") for d in DROPS if d > 0},
+    **{f"W34.octets-{d}": partial(worse, over, d, "B") for d in DROPS if d > 0},
 }
