@@ -14,9 +14,7 @@ class Closing(ABC):
         """Ends it."""
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes it."""
         self.close()

@@ -58,7 +58,6 @@ class Freezes:
     """The freezes of all pages of some contexts of Playwright."""
 
     def __init__(self) -> None:
-        """None so far."""
         #: The milliseconds of each.
         self._lengths: list[float] = []
 

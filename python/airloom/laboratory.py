@@ -387,7 +387,6 @@ class Program:
         self.returncode = -signal.SIGKILL if code is None else code
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
     def __exit__(

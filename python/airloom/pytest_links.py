@@ -85,7 +85,6 @@ class TestLink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leaves it."""
         stack, self._stack = self._stack, None
         if stack is not None:
             stack.__exit__(kind, error, trace)
@@ -117,7 +116,6 @@ class TestLink:
         return [made.results.folder for made in self._made if made.results is not None]
 
     def __repr__(self) -> str:
-        """Its name and seed."""
         return f"<link {self.name}, seed {self.seed}>"
 
 

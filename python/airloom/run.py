@@ -122,7 +122,6 @@ class Run:
         return rows.sort(tables.SORTED_BY[name], maintain_order=True) if self.manifest.get("clock") == "real" else rows
 
     def __repr__(self) -> str:
-        """The folder."""
         return f"Run({str(self.folder)!r})"
 
 

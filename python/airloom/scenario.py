@@ -318,5 +318,4 @@ class Scenario:
         return emulate(self, command, seed=seed, out=place, force=force, progress=progress)
 
     def __repr__(self) -> str:
-        """Name and title."""
         return f"Scenario({self.name!r}, {self.title!r})"

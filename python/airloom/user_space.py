@@ -49,7 +49,6 @@ class Forwarding:
         overrides: Mapping[str, object] | None = None,
         seed: int | None = None,
     ) -> None:
-        """Nothing listens yet."""
         from airloom.emulation import find
 
         scenario = find(name, overrides)
@@ -64,7 +63,6 @@ class Forwarding:
         self.summary: dict[str, float] = {}
 
     def __enter__(self) -> Self:
-        """Begins."""
         from airloom.links import _ends
         from airloom.reference import addresses
 

@@ -32,7 +32,6 @@ class Analysis:
         return found
 
     def __repr__(self) -> str:
-        """File and size."""
         return f"{type(self).__name__}({str(self.path)!r}, {len(self.connections)} connections)"
 
 

@@ -198,7 +198,6 @@ class _Bar:
     """Progress on stderr: a bar on a terminal, a line now and then elsewhere; of work that has taken a while only."""
 
     def __init__(self, what: str) -> None:
-        """Nothing is shown yet."""
         self._what = what
         self._start = time.monotonic()
         self._stopped = threading.Event()

@@ -115,7 +115,6 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        """Kind and names."""
         return f"Comparison({self.kind}, {', '.join(self.names.values())})"
 
 

@@ -55,7 +55,6 @@ class Desk:
     """Reads a control for views, and toggles what they point at. Threads may share it."""
 
     def __init__(self, control: Control) -> None:
-        """A desk for a run."""
         self.control = control
         self._lock = threading.Lock()
         self._readings: deque[tuple[float, list[Condition]]] = deque()

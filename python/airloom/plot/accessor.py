@@ -19,7 +19,6 @@ class Plots:
     """Figures of a sweep."""
 
     def __init__(self, results: SweepResults) -> None:
-        """Those of `results`."""
         self._results = results
 
     def response(

@@ -26,7 +26,6 @@ class Proxy:
     """TCP connections to `listen` go over a link to `upstream`."""
 
     def __init__(self, name: str, preset: str, seed: int, *, anywhere: bool) -> None:
-        """Makes the link."""
         self.name = name
         self.listen = ""
         self.upstream = ""

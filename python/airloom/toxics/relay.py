@@ -30,7 +30,6 @@ class Relay:
     def __init__(
         self, link: Link, listener: socket.socket, upstream: tuple[str, int], toxics: Toxics, seed: int
     ) -> None:
-        """Begins."""
         self._link, self._toxics, self._upstream = link, toxics, upstream
         self._listener = listener
         self._far = link._listening(0)

@@ -101,7 +101,6 @@ class Toxics:
     """The toxics of a proxy, in the order in which they came. Threads may share it."""
 
     def __init__(self) -> None:
-        """None."""
         self._lock = threading.Lock()
         self._toxics: dict[str, Toxic] = {}
 

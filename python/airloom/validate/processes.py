@@ -27,7 +27,6 @@ class Processes(ThreadPoolExecutor):
     """A thread for each process, which starts with a task and is replaced with one if it died."""
 
     def __init__(self, workers: int) -> None:
-        """So many of them."""
         super().__init__(workers)
         standard_files.open_missing()  # before pipes get their numbers
         self._own = threading.local()

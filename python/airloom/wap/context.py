@@ -58,7 +58,6 @@ class Context:
     """The browser's memory. `fetched` gives it what was fetched; properties tell what is to be shown."""
 
     def __init__(self) -> None:
-        """Empty: nothing is shown yet."""
         self._variables = Variables()
         self.deck: Deck | None = None
         self._card: Element | None = None

@@ -30,7 +30,6 @@ class Indication(NamedTuple):
         return f"{head}<si><indication {attributes}>{escape(self.text)}</indication></si>\n"
 
     def __str__(self) -> str:
-        """In one line."""
         return f"service indication ({self.action}): {self.text} <{self.href}>"
 
 
@@ -45,7 +44,6 @@ class Loading(NamedTuple):
         return f"{_head('sl', 'SL')}<sl href={quoteattr(self.href)} action={quoteattr(self.action)}/>\n"
 
     def __str__(self) -> str:
-        """In one line."""
         return f"service loading ({self.action}): <{self.href}>"
 
 

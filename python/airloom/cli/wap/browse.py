@@ -52,7 +52,6 @@ class Lines:
     """Standard input by lines, with a time limit: what a buffered file holds already, `select` would not see."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
         self._held = b""
         self._is_over = False
 

@@ -65,7 +65,6 @@ class Client(QuicConnectionProtocol):
     """Fetches files by HTTP/0.9 or HTTP/3."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        """Called by the connection."""
         super().__init__(*arguments, **settings)
         self._bodies: dict[int, tuple[bytearray, asyncio.Future[bytes]]] = {}
         self._h3 = H3Connection(self._quic) if CASE == "http3" else None
@@ -151,7 +150,6 @@ class Server(QuicConnectionProtocol):
     """Serves /www by HTTP/0.9 or HTTP/3."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        """Called by the connection."""
         super().__init__(*arguments, **settings)
         self._h3: H3Connection | None = None
         self._asked: dict[int, bytes] = {}
