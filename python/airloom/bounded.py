@@ -1,9 +1,11 @@
-"""A server that has a thread for each client, and no more clients than it has places."""
+"""Servers of ours for programs and browsers of this machine: a thread for each client, and no more than have places."""
 
 from __future__ import annotations
 
 import socketserver
 import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 
@@ -30,3 +32,30 @@ class Bounded(socketserver.ThreadingMixIn):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away."""
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A connection of HTTP. What is asked is printed nowhere, and of us nothing is told but the name."""
+
+    server_version = "airloom"
+    sys_version = ""
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing: the terminal is somebody else's."""
+
+    def length(self, most: int) -> int | None:
+        """Octets of what comes with the request; `None` if nobody says how many, or if they are more than `most`."""
+        said = self.headers.get("Content-Length", "")
+        # Digits by the thousand are no number to Python.
+        is_number = said.isascii() and said.isdecimal() and len(said) <= 9
+        return int(said) if is_number and int(said) <= most else None
+
+    def answer(self, status: int, kind: str, octets: bytes, more: Mapping[str, str] | None = None) -> None:
+        """Sends an answer of a type of content, with `more` fields."""
+        self.send_response(status)
+        about = {} if status == 204 else {"Content-Type": kind, "Content-Length": str(len(octets))}
+        for name, value in {**about, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(octets)

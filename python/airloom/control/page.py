@@ -12,12 +12,12 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from importlib import resources
 from typing import Any, NamedTuple, NoReturn
 
 from airloom._core import ScenarioError
-from airloom.bounded import Bounded
+from airloom.bounded import Answering, Bounded
 from airloom.browser_guard import comes_from_another_page
 from airloom.control.desk import Desk
 from airloom.errors import AirloomError, UsageError
@@ -103,14 +103,9 @@ class _Server(Bounded, HTTPServer):
         self.names = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     server: _Server
     timeout = _PATIENCE_S
-    server_version = "airloom"
-    sys_version = ""
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing: the terminal belongs to the run."""
 
     def do_GET(self) -> None:
         if not self._is_for_us():
@@ -143,13 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read(self) -> Any:
         """The change, as JSON that can be passed on; `None` if it was too long, which is said."""
-        length = self.headers.get("Content-Length", "")
-        # Digits by the thousand are no number to Python.
-        if not length.isascii() or not length.isdecimal() or len(length) > 9 or int(length) > _LONGEST:
+        if (length := self.length(_LONGEST)) is None:
             self._answer(413, {"error": f"a change has at most {_LONGEST} octets"})
             return None
         try:
-            change = json.loads(self.rfile.read(int(length)), parse_constant=_no_number)
+            change = json.loads(self.rfile.read(length), parse_constant=_no_number)
             # What JSON can say and UTF-8 or TOML cannot: half a surrogate pair, a number without end.
             json.dumps(change, allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
@@ -189,19 +182,14 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", octets, "default-src 'none'; frame-ancestors 'none'")
 
     def _send(self, status: int, kind: str, octets: bytes, policy: str) -> None:
-        self.send_response(status)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(octets)),
+        more = {
             "Content-Security-Policy": policy,
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             "Cross-Origin-Resource-Policy": "same-origin",
             "Cache-Control": "no-store",
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(octets)
+        }
+        self.answer(status, kind, octets, more)
 
 
 def _no_number(name: str) -> NoReturn:

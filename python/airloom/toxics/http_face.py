@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from airloom._core import __version__
-from airloom.bounded import Bounded
+from airloom.bounded import Answering, Bounded
 from airloom.browser_guard import comes_from_another_page, is_meant_for_us
 from airloom.toxics.proxies import Proxies
 from airloom.toxics.toxic import Refused
@@ -88,15 +88,10 @@ class _Server(Bounded, HTTPServer):
     places = threading.BoundedSemaphore(_MOST)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     server: _Server
     protocol_version = "HTTP/1.1"
     timeout = _PATIENCE_S
-    server_version = "airloom"
-    sys_version = ""
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
 
     def _do(self) -> None:
         try:
@@ -107,14 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Refused as error:
             done = Answer(error.status, {"error": str(error), "status": error.status})
         octets = b"" if done.document is None else json.dumps(done.document).encode()
-        self.send_response(done.status)
-        if done.document is not None:
-            self.send_header("Content-Type", "application/json")
-        if done.status != 204:
-            self.send_header("Content-Length", str(len(octets)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        self.wfile.write(octets)
+        self.answer(done.status, "application/json", octets, {"X-Content-Type-Options": "nosniff"})
 
     def _body(self) -> Any:
         length = self.headers.get("Content-Length", "0")
@@ -132,4 +120,4 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError) as error:
             raise Refused(400, f"bad request body: {error}") from None
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _do  # noqa: N815  # names of http.server
+    do_GET = do_POST = do_PATCH = do_DELETE = _do

@@ -6,16 +6,15 @@ POST and tells of each by a push.
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
+from wap_vs_http.daemon import gateway
 from wap_vs_http.decks import deck
 
-from airloom import interpreter
+from airloom.bounded import Answering
 from airloom.wap import Client
 from airloom.wap.pap import Initiator, Method
 
@@ -33,7 +32,7 @@ class Origin(ThreadingHTTPServer):
     letters: list[bytes]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     """Answers."""
 
     protocol_version = "HTTP/1.1"
@@ -42,9 +41,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """A deck, or a large object."""
         if self.path == "/large":
-            self._answer("application/octet-stream", LARGE)
+            self.answer(200, "application/octet-stream", LARGE)
         else:
-            self._answer("text/vnd.wap.wml", deck(1400))
+            self.answer(200, "text/vnd.wap.wml", deck(1400))
 
     def do_POST(self) -> None:
         """A form comes back; a letter is kept and told of."""
@@ -52,17 +51,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/mail":
             self.server.letters.append(body)
             threading.Thread(target=push, args=(self.server.pusher, "New mail", "confirmed")).start()
-        self._answer("text/plain", body)
-
-    def _answer(self, kind: str, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        self.answer(200, "text/plain", body)
 
 
 def push(pusher: Initiator, content: str | bytes, method: Method) -> bool:
@@ -76,23 +65,10 @@ def main() -> None:
     origin = Origin(("127.0.0.1", 0), Handler)
     origin.letters = []
     threading.Thread(target=origin.serve_forever, daemon=True).start()
-    words = ["serve", "wap-gateway", "--listen", "127.0.0.1:0", "--connectionless", "off", "--no-log"]
-    daemon = subprocess.Popen(
-        interpreter.airloom(*words, "--allow-origin", "127.0.0.1", "--push", "127.0.0.1:0"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert daemon.stdout is not None
-    try:
-        line = daemon.stdout.readline()
-        port = int(line.split()[2].rstrip(",").rpartition(":")[2])
-        pusher = origin.pusher = Initiator(next(word for word in line.split() if word.startswith("http://")))
+    with gateway("--push", "127.0.0.1:0") as (_, port, said):
+        pusher = origin.pusher = Initiator(next(word for word in said if word.startswith("http://")))
         with Client(PHONE, port, maximum_group=32_000) as wap:
             found = _try_all(wap, pusher, origin)
-    finally:
-        daemon.send_signal(signal.SIGTERM)
-        daemon.wait()
     json.dump(found, sys.stdout)
 
 

@@ -6,16 +6,15 @@ time of the daemon alone, over batches of requests that take turns.
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+from wap_vs_http.daemon import gateway
 from wap_vs_http.decks import deck
 
-from airloom import interpreter
+from airloom.bounded import Answering
 from airloom.wap import Client
 
 SIZE = 10_000
@@ -40,22 +39,14 @@ BODIES = {
 NAMES = {"/deck": "encoded", "/page": "converted from HTML", "/file": "passed through"}
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     """Serves the three."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         """Sends one."""
-        kind, body = BODIES[self.path]
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        self.answer(200, *BODIES[self.path])
 
 
 def cpu_s(pid: int) -> float:
@@ -68,29 +59,18 @@ def main() -> None:
     """Measures and prints."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    words = ["serve", "wap-gateway", "--listen", "127.0.0.1:0", "--connectionless", "off", "--no-log"]
-    daemon = subprocess.Popen(
-        interpreter.airloom(*words, "--allow-origin", "127.0.0.1"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True,
-    )  # fmt: skip
-    assert daemon.stdout is not None
-    try:
-        address = daemon.stdout.readline().split()[2]
-        found: dict[str, list[float]] = {name: [] for name in NAMES.values()}
-        sizes: dict[str, int] = {}
-        with Client("127.0.0.1", int(address.rpartition(":")[2]), maximum_group=64_000) as wap:
-            for batch in range(BATCHES + 1):
-                for path, name in NAMES.items():
-                    begin = cpu_s(daemon.pid)
-                    for _ in range(REQUESTS):
-                        reply = wap.get(f"http://127.0.0.1:{server.server_address[1]}{path}")
-                        assert reply.status == 200, (path, reply.status)
-                        sizes[name] = len(reply.body)
-                    if batch:  # the first one warms up
-                        found[name].append(REQUESTS / (cpu_s(daemon.pid) - begin))
-    finally:
-        daemon.send_signal(signal.SIGTERM)
-        daemon.wait()
+    found: dict[str, list[float]] = {name: [] for name in NAMES.values()}
+    sizes: dict[str, int] = {}
+    with gateway() as (daemon, port, _), Client("127.0.0.1", port, maximum_group=64_000) as wap:
+        for batch in range(BATCHES + 1):
+            for path, name in NAMES.items():
+                begin = cpu_s(daemon.pid)
+                for _ in range(REQUESTS):
+                    reply = wap.get(f"http://127.0.0.1:{server.server_address[1]}{path}")
+                    assert reply.status == 200, (path, reply.status)
+                    sizes[name] = len(reply.body)
+                if batch:  # the first one warms up
+                    found[name].append(REQUESTS / (cpu_s(daemon.pid) - begin))
     json.dump({"replies_per_cpu_s": found, "reply_octets": sizes}, sys.stdout)
 
 

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Sequence
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from airloom.bounded import Answering
 from airloom.browser_guard import comes_from_another_page, is_meant_for_us
 from airloom.closing import Closing
 from airloom.wap.mail import decks
@@ -68,41 +69,29 @@ class MailServer(Closing):
         self._letters, self._post, self.names = letters, post, frozenset(names)
         mail = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Answering):
             protocol_version = "HTTP/1.1"
-            server_version = "airloom"
             timeout = _PATIENCE
 
             def do_GET(self) -> None:
                 self._answer(mail.get(self.path) if self._may() else _Answer(403, _REFUSED))
 
-            do_HEAD = do_GET  # noqa: N815
+            do_HEAD = do_GET
 
             def do_POST(self) -> None:
                 if not self._may() or comes_from_another_page(self.headers):
                     self.close_connection = True
                     return self._answer(_Answer(403, _REFUSED))
-                length = self.headers.get("Content-Length", "")
-                if not (length.isascii() and length.isdigit()) or int(length) > _MOST:
+                if (length := self.length(_MOST)) is None:
                     self.close_connection = True
                     return self._answer(_Answer(413, decks.told("Not sent", "The letter is too long.")))
-                self._answer(mail.posted(self.path, self.rfile.read(int(length))))
+                self._answer(mail.posted(self.path, self.rfile.read(length)))
 
             def _may(self) -> bool:
                 return is_meant_for_us(self.headers, mail.names)
 
             def _answer(self, answer: _Answer) -> None:
-                body = answer.deck.encode()
-                self.send_response(answer.status)
-                self.send_header("Content-Type", decks.TYPE)
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Cache-Control", "no-cache")
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Says nothing: what was asked is in the gateway's log."""
+                self.answer(answer.status, decks.TYPE, answer.deck.encode(), {"Cache-Control": "no-cache"})
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
