@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from airloom.errors import UsageError
@@ -26,6 +27,18 @@ def unknown(key: str, valid: Collection[str]) -> str:
     'unknown key `capcity` (did you mean `capacity`?); valid: capacity, mode'
     """
     return f"unknown key `{key}`{did_you_mean(key, valid, '`')}; valid: {', '.join(valid)}"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says. Raises `UsageError`, in one line."""
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {' '.join(str(error).split())[:200]}") from None
 
 
 def check(keys: Iterable[str], valid: Collection[str], where: str) -> None:

@@ -134,6 +134,17 @@ def creating(place: Path) -> Iterator[None]:
         ) from None
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file, which has its name once all of it is there."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def _entries(place: Path) -> list[Path]:
     with creating(place):
         return list(place.iterdir())

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+from airloom.errors import Unsupported
+
 
 class Program(NamedTuple):
     """A program that guides use."""
@@ -48,6 +50,14 @@ _INSTALLERS = {
 def path_of(name: str) -> str | None:
     """Where a program of the system is; `None` where it is missing."""
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
+
+def needed(name: str) -> str:
+    """The same. Raises `Unsupported` (exit code 3), with what to install, where it is missing."""
+    path = path_of(name)
+    if path is None:
+        raise Unsupported(f"{name} is not installed: {how_to_install(name)}")
+    return path
 
 
 def how_to_install(name: str) -> str:

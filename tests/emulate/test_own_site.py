@@ -15,7 +15,7 @@ import pytest
 import airloom as al
 from airloom.errors import Unsupported
 from airloom.page_load.site import Authority
-from airloom.page_load.ways import program
+from airloom.programs import needed
 from tests.cli.shell import Done, airloom
 from tests.conftest import needs, needs_laboratory
 from tests.emulate.outside import SERVER, Machine, world
@@ -36,7 +36,7 @@ def _possible_here() -> None:
 class Site(Page):
     """A page with a script of another port of this machine, if its address says which; other paths are not there."""
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         path, _, port = self.path.partition("?")
         if path != "/":
             self.send_error(HTTPStatus.NOT_FOUND, "Not Found")
@@ -244,4 +244,4 @@ def test_a_program_that_is_missing_is_named_with_its_package(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     with pytest.raises(Unsupported, match=f"{name} is not installed: apt-get install {package}$"):
-        program(name)
+        needed(name)

@@ -69,8 +69,8 @@ def test_what_cannot_be_built_is_said_and_leaves_nothing(tmp_path: Path, monkeyp
     ("text", "said"),
     [
         ("", "neither [client] nor [server]"),
-        ("x = 1", "unknown key x"),
-        ("clint = {}", "unknown key clint (did you mean client?)"),
+        ("x = 1", "unknown key `x`"),
+        ("clint = {}", "unknown key `clint` (did you mean `client`?)"),
         ("[client]", "client.command: expected a program"),
         ('[client]\ncommand = "curl"', "client.command: expected a program"),
         ('[client]\ncommand = ["x"]\nname = 1', "[client] has `command`"),

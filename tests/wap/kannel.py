@@ -92,7 +92,7 @@ class Origin(BaseHTTPRequestHandler):
             return self._answer(str(self.headers).encode(), "text/plain")
         self._answer(DECK.format(text="Hello, world").encode(), "text/vnd.wap.wml")
 
-    do_HEAD = do_GET  # noqa: N815
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         """Says how much came, and what it was."""

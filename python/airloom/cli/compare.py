@@ -52,10 +52,10 @@ def compare(
 
     found = comparison(*results, measures=measure or ())
     if html is not None:
-        from airloom.report import write
+        from airloom.places import write_whole
         from airloom.report.comparison import page_text
 
-        write(html, page_text(found, shlex.join(["airloom", *sys.argv[1:]])))
+        write_whole(html, page_text(found, shlex.join(["airloom", *sys.argv[1:]])))
     if as_json:
         print_json(found.document())
     else:

@@ -14,6 +14,7 @@ from airloom._core import __version__
 from airloom.errors import UsageError
 from airloom.gate.measure import Measured
 from airloom.json_file import read_json
+from airloom.places import write_whole
 
 _SCHEMA = 1
 
@@ -32,9 +33,7 @@ def write(path: Path, measured: Iterable[Measured]) -> None:
         gates.setdefault(each.gate.name, {})[each.link] = said
     made = datetime.now(UTC).isoformat(timespec="seconds")
     text = {"schema": _SCHEMA, "airloom": __version__, "made_utc": made, "machine": machine(), "gates": gates}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(text, indent=1) + "\n")
 
 
 class Baseline:

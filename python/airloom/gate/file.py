@@ -20,7 +20,6 @@ rules = [
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,12 +95,7 @@ class Gate(NamedTuple):
 def load(path: Path | str) -> list[Gate]:
     """The gates of a file. Raises `UsageError`: what is wrong, and what would be valid."""
     path = Path(path)
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {' '.join(str(error).split())[:200]}") from None
+    found = fields.read_toml(path)
     shared = [key for key, (_, _, is_shared) in _KEYS.items() if is_shared]
     fields.check(found, ["gate", *shared], str(path))
     gates = fields.table(found, "gate", str(path))

@@ -7,8 +7,8 @@ import string
 import subprocess
 from pathlib import Path
 
-from airloom.errors import RunError, Unsupported
-from airloom.programs import how_to_install, path_of
+from airloom.errors import RunError
+from airloom.programs import needed
 
 _NAMES = ("server", "server4", "server6", "server46")
 _AUTHORITY = """\
@@ -22,13 +22,11 @@ def make_certificates(folder: Path, length: int = 1) -> None:
 
     A longer chain has large certificates: more than a server may send before it knows the client's address.
     """
-    program = path_of("openssl")
-    if program is None:
-        raise Unsupported(f"openssl is not installed: {how_to_install('openssl')}")
+    program = needed("openssl")
     folder.mkdir()
 
     def openssl(*words: str) -> None:
-        done = subprocess.run([str(program), *words], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RunError(f"openssl {words[0]}: {done.stderr.strip()}")
 
@@ -41,24 +39,12 @@ def make_certificates(folder: Path, length: int = 1) -> None:
     (folder / "leaf.cnf").write_text(f"subjectAltName = {','.join(names)}\n")
     openssl("req", "-x509", *key, "-days", "10", "-subj", "/O=airloom interop", "-keyout", "0.key", "-out", "ca.pem")
     chain: list[str] = []
-    issuer = ("-CA", "ca.pem", "-CAkey", "0.key")
+    issuer = ("-CA", "ca.pem", "-CAkey", "0.key", "-CAcreateserial")
     for n in range(1, length + 1):
         openssl("req", *key, "-subj", f"/O=airloom interop {n}", "-keyout", f"{n}.key", "-out", f"{n}.csr")
         extensions = ("-extfile", "leaf.cnf" if n == length else "ca.cnf")
-        openssl(
-            "x509",
-            "-req",
-            "-days",
-            "10",
-            "-in",
-            f"{n}.csr",
-            "-out",
-            f"{n}.pem",
-            *issuer,
-            "-CAcreateserial",
-            *extensions,
-        )
-        issuer = ("-CA", f"{n}.pem", "-CAkey", f"{n}.key")
+        openssl("x509", "-req", "-days", "10", "-in", f"{n}.csr", "-out", f"{n}.pem", *issuer, *extensions)
+        issuer = ("-CA", f"{n}.pem", "-CAkey", f"{n}.key", "-CAcreateserial")
         chain.insert(0, (folder / f"{n}.pem").read_text())
     (folder / "cert.pem").write_text("".join(chain))
     (folder / f"{length}.key").rename(folder / "priv.key")

@@ -35,12 +35,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from airloom import interpreter
+from airloom import fields, interpreter
 from airloom.errors import Unsupported, UsageError
 from airloom.fields import did_you_mean
 from airloom.programs import how_to_install, path_of
 
-_KEYS = {"name", "url", "version", "needs", "module", "setup", "setup_env", "makes", "client", "server"}
+_KEYS = ("name", "url", "version", "needs", "module", "setup", "setup_env", "makes", "client", "server")
 _ROLE_KEYS = {"command", "env"}
 
 
@@ -150,16 +150,8 @@ def find(name: str) -> Endpoint:
 
 def read(file: Path) -> Endpoint:
     """The endpoint that a file describes; `UsageError` says what is wrong with it."""
-    import tomllib
-
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise UsageError(f"{file}: {error}") from None
-    if unknown := sorted(table.keys() - _KEYS):
-        raise UsageError(
-            f"{file}: unknown key {unknown[0]}{did_you_mean(unknown[0], _KEYS)}; valid: {', '.join(sorted(_KEYS))}"
-        )
+    table = fields.read_toml(file)
+    fields.check(table, _KEYS, str(file))
     roles = [role for role in ("client", "server") if role in table]
     if not roles:
         raise UsageError(f"{file}: it has neither [client] nor [server]")

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from airloom.errors import Unsupported
 from airloom.interop.network import CLIENT, CLIENT6, SERVER, SERVER6
-from airloom.programs import how_to_install, path_of
+from airloom.programs import needed
 
 V1, V2 = 0x1, 0x6B3343CF
 INITIAL, ZERO_RTT, HANDSHAKE, RETRY = range(4)
@@ -78,20 +77,8 @@ class Trace:
 
     def fields(self, wanted: str, *names: str) -> Iterator[list[list[str]]]:
         """Of each datagram that `wanted` selects: all values of these fields."""
-        program = path_of("tshark")
-        if program is None:
-            raise Unsupported(f"tshark is not installed: {how_to_install('tshark')}")
-        words = [
-            program,
-            "-n",
-            "-r",
-            str(self._file),
-            "-d",
-            "udp.port==443,quic",
-            "--disable-protocol",
-            "http3",
-            *self._keys,
-        ]
+        words = [needed("tshark"), "-n", "-r", str(self._file), "-d", "udp.port==443,quic"]
+        words += ["--disable-protocol", "http3", *self._keys]
         words += ["-Y", wanted, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=|", "-E", "separator=/t"]
         for name in names:
             words += ["-e", name]

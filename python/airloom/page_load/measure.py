@@ -20,7 +20,8 @@ from airloom.page_load.address import Address, Where, check_served, rules, under
 from airloom.page_load.network import network
 from airloom.page_load.progress import speed_index_s, visual_progress
 from airloom.page_load.site import Authority, check_server_name, remove_empty_folders, site
-from airloom.page_load.ways import PORT, WAYS, Asked, Server, Way, program
+from airloom.page_load.ways import PORT, WAYS, Asked, Server, Way
+from airloom.programs import needed
 
 #: Asks a TCP port of the own host until it is open; looks for one of UDP, which answers nobody.
 _WAIT = """\
@@ -120,7 +121,7 @@ def load_page(
     check_served(address)
     if find_spec("playwright") is None:
         raise Unsupported('playwright is not installed: pip install "airloom[browser]"')
-    chromium = program("chromium")
+    chromium = needed("chromium")
     folder = folder.resolve()
     (folder / "shots").mkdir(parents=True)
     authority = Authority(folder) if address.is_secure and roots else None

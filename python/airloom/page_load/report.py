@@ -8,6 +8,7 @@ from pathlib import Path
 from airloom.page_load import filmstrip, waterfall
 from airloom.page_load.measure import Loaded
 from airloom.page_load.outcome import Runs, complaints, name_of, rows, status_text, together
+from airloom.places import write_whole
 from airloom.report.page import Section, document, escaped, number, table
 
 #: Rows of pictures and requests that are wider than the screen: a shadow says on which side there is more.
@@ -40,9 +41,7 @@ def write_report(loads: Sequence[Loaded], url: str, target: Path, command: str =
     about = f"Loaded by {escaped(_browsers(loads))} over modelled links, in real time."
     again = f"<pre><code>{escaped(command)}</code></pre>" if command else ""
     intro = f"{style}<h1>{escaped(url)}</h1>{_took(groups)}<p>{about}</p>{again}"
-    temporary = target.with_suffix(".part")
-    temporary.write_text(document(f"{url}: loads", intro, sections, {"plots": []}), encoding="utf-8")
-    temporary.rename(target)
+    write_whole(target, document(f"{url}: loads", intro, sections, {"plots": []}))
 
 
 def _took(groups: Sequence[Runs]) -> str:

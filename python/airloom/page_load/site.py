@@ -16,7 +16,8 @@ from pathlib import Path
 
 from airloom import interpreter
 from airloom.errors import UsageError
-from airloom.page_load.ways import INSIDE, program
+from airloom.page_load.ways import INSIDE
+from airloom.programs import needed
 
 _CONFIG = """\
 daemon off; worker_processes 1; pid {folder}/{name}.pid; {user}
@@ -68,7 +69,7 @@ class Authority:
 
     def __init__(self, folder: Path) -> None:
         """Makes `authority.crt` and its key in `folder`."""
-        self._openssl = program("openssl")
+        self._openssl = needed("openssl")
         self._folder = folder
         self._certificate, self._key = folder / "authority.crt", folder / "authority.key"
         self._make(
@@ -102,7 +103,7 @@ def site(
 
     Its own files go into `folder`. With an authority it speaks TLS and HTTP/2, too, and `by_quic` HTTP/3.
     """
-    nginx = program("nginx")
+    nginx = needed("nginx")
     if root is None:
         root = folder / "www"
         root.mkdir()

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from airloom import interpreter, programs
-from airloom.errors import Unsupported, UsageError
+from airloom import interpreter
+from airloom.errors import UsageError
 from airloom.page_load.squid import squid_config
+from airloom.programs import needed
 
 #: Where proxies listen in the gateway.
 PORT = 3128
@@ -79,7 +80,7 @@ def _squid(folder: Path, asked: Asked) -> list[str]:
     (folder / "squid.conf").write_text(text)
     # It keeps tables in shared memory under names of its own choice, and takes those that another one left for its own:
     # in the laboratory's mount namespace that memory is nobody else's.
-    start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {shlex.quote(str(folder / 'squid.conf'))}"
+    start = f"mount -t tmpfs shm /dev/shm && exec {needed('squid')} -N -f {shlex.quote(str(folder / 'squid.conf'))}"
     return ["/bin/sh", "-c", start]
 
 
@@ -144,11 +145,3 @@ WAYS = {
         Way("squid", "Squid as a forwarding HTTP proxy", _squid, _none, _by_proxy, lambda _: 1, is_forward=True),
     )
 }
-
-
-def program(name: str) -> str:
-    """The path of a program of the system. Raises `Unsupported` (exit code 3) where it is missing."""
-    path = programs.path_of(name)
-    if path is None:
-        raise Unsupported(f"{name} is not installed: {programs.how_to_install(name)}")
-    return path

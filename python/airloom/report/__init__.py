@@ -6,10 +6,10 @@ content policy forbids the browser to ask for anything else. Captures and tables
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from airloom.errors import UsageError
+from airloom.places import write_whole
 
 #: What a report is called unless told.
 NAME = "report.html"
@@ -26,19 +26,8 @@ def build(folder: Path | str, out: Path | str | None = None) -> Path:
     """
     place = Path(folder)
     target = Path(out) if out is not None else place / NAME
-    write(target, _text(place, target))
+    write_whole(target, _text(place, target))
     return target
-
-
-def write(target: Path, text: str) -> None:
-    """Writes a page, which has its name once all of it is there."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _text(place: Path, target: Path) -> str:

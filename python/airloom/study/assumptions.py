@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,11 +72,7 @@ class Reading(NamedTuple):
 
 def read(path: Path) -> tuple[Assumption, ...]:
     """The assumptions in a file. Raises `UsageError` with the file and the assumption that is wrong."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    return parse(table, str(path))
+    return parse(fields.read_toml(path), str(path))
 
 
 def parse(table: Mapping[str, Any], file: str = "assumptions.toml") -> tuple[Assumption, ...]:

@@ -6,7 +6,6 @@ the study's `study.py`; what follows from both, the verdict, is in `rules`.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,17 +81,7 @@ class Claim(NamedTuple):
     @property
     def has_criterion(self) -> bool:
         """Is there anything that a result could be held against?"""
-        given = (
-            self.tolerance,
-            self.at_least,
-            self.at_most,
-            self.between,
-            self.order,
-            self.equal,
-            self.size,
-            self.equals,
-        )
-        return any(x is not None for x in given)
+        return any(getattr(self, key) is not None for key in _CRITERIA[GIVEN])
 
     @property
     def band(self) -> tuple[float, float]:
@@ -118,11 +107,7 @@ class Claims(NamedTuple):
 
 def read(path: Path) -> Claims:
     """The claims in a file. Raises `UsageError` with the file and the claim that is wrong."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    return parse(table, str(path))
+    return parse(fields.read_toml(path), str(path))
 
 
 def parse(table: Mapping[str, Any], file: str = "claims.toml") -> Claims:

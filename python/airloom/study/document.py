@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from airloom._core import __version__
 from airloom.errors import UsageError
 from airloom.json_file import read_json
+from airloom.places import write_whole
 from airloom.study.assumptions import DEFAULT, Assumption
 from airloom.study.claims import GIVEN, Claim
 from airloom.study.data import Data, NotSwept
@@ -162,10 +162,7 @@ def cost(study: Study, place: Path) -> dict[str, float]:
 
 def save(document: Document, target: Path) -> None:
     """Writes it; the file has its name once all of it is there."""
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.part")
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    temporary.write_text(text + "\n", encoding="utf-8")
-    temporary.replace(target)
+    write_whole(target, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read(file: Path) -> Document:

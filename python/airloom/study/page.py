@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from airloom.report import page, write
+from airloom.places import write_whole
+from airloom.report import page
 from airloom.report.page import Marked, Section, escaped
 from airloom.study import pictures, text
 from airloom.study.claims import GIVEN
@@ -63,10 +64,8 @@ def _written(document: Document, markup: Mapping[str, str], target: Path) -> Pat
         ),
         *(Section(f"part{n}", table.title, _table(table)) for n, table in enumerate(text.tables(document))),
     ]
-    write(
-        target,
-        page.document(document["title"], _intro(document), [s for s in sections if s.body], {"kind": "study"}),
-    )
+    shown = [section for section in sections if section.body]
+    write_whole(target, page.document(document["title"], _intro(document), shown, {"kind": "study"}))
     return target
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,11 +79,7 @@ _KEYS = ("scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds
 
 def read(path: Path) -> dict[str, Plan]:
     """The sweeps of a file, by name."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    return {name: _plan(name, entry, f"{path}: [{name}]") for name, entry in table.items()}
+    return {name: _plan(name, entry, f"{path}: [{name}]") for name, entry in fields.read_toml(path).items()}
 
 
 def _plan(name: str, entry: Any, where: str) -> Plan:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from airloom import fields, interpreter
 from airloom.errors import UsageError
+from airloom.places import write_whole
 
 #: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
 DEPTHS = ("quick", "full")
@@ -41,11 +41,7 @@ def read(path: Path) -> dict[str, Program]:
     """The programs in a file, by name; none if there is no file."""
     if not path.is_file():
         return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    return {name: _program(name, entry, f"{path}: [{name}]") for name, entry in table.items()}
+    return {name: _program(name, entry, f"{path}: [{name}]") for name, entry in fields.read_toml(path).items()}
 
 
 def _program(name: str, entry: Any, where: str) -> Program:
@@ -104,6 +100,4 @@ def run(program: Program, study: Path, place: Path, depth: str = "full") -> None
     except (OSError, ValueError) as error:
         raise UsageError(f"{program.name}: {error}") from None
     place.mkdir(parents=True, exist_ok=True)
-    temporary = kept.with_suffix(".part")
-    temporary.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    temporary.replace(kept)
+    write_whole(kept, json.dumps(found, indent=1))

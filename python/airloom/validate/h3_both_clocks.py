@@ -21,8 +21,8 @@ from typing import Any, Unpack
 import polars as pl
 
 from airloom import _core
-from airloom.errors import RunError, Unsupported
-from airloom.programs import how_to_install, path_of
+from airloom.errors import RunError
+from airloom.programs import needed
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario
@@ -120,13 +120,10 @@ def simulated(scenario: Scenario) -> Fetch:
 
 def make_certificate(folder: Path) -> int:
     """`cert.pem` and `key.pem` with a key of 2048 bits, whose signatures the model has; the message's octets."""
-    program = path_of("openssl")
-    if program is None:
-        raise Unsupported(f"openssl is not installed: {how_to_install('openssl')}")
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "10", "-subj", "/CN=origin"]
     # The model has no chain as small as one certificate with nothing in it.
     words += ["-keyout", "key.pem", "-out", "cert.pem", "-addext", f"nsComment={'x' * 500}"]
-    done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([needed("openssl"), *words], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RunError(f"openssl req: {done.stderr.strip()}")
     lines = (folder / "cert.pem").read_text(encoding="ascii").splitlines()

@@ -103,6 +103,4 @@ def _unfinished(what: str, identity: str) -> Path | None:
 
 
 def _write(place: Path, manifest: Mapping[str, Any]) -> None:
-    temporary = place / f"{MANIFEST}.part"
-    temporary.write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
-    temporary.rename(place / MANIFEST)
+    places.write_whole(place / MANIFEST, json.dumps(manifest, indent=2, default=str) + "\n")

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom import interpreter
+from airloom.places import write_whole
 from airloom.study.execute import can_emulate
 from airloom.study.programs import DEPTHS
 
@@ -87,8 +88,7 @@ def apart(job: Job, keep: Path | None) -> dict[str, Any]:
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, timeout=laboratories.LIMIT_S + 300)
     found = json.loads(done.stdout)
     if kept and found["valid"]:
-        kept.with_suffix(".part").write_text(done.stdout)
-        kept.with_suffix(".part").replace(kept)
+        write_whole(kept, done.stdout)
     return found
 
 

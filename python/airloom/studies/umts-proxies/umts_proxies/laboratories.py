@@ -20,7 +20,7 @@ import airloom
 from airloom import interpreter, page_sets
 from airloom.page_load.measure import load_page, wait_for
 from airloom.page_load.squid import squid_config
-from airloom.page_load.ways import program
+from airloom.programs import needed
 from airloom.scenario import toml_value
 
 from .ways import Way
@@ -123,7 +123,7 @@ def _nginx(name: str, root: Path, folder: Path) -> list[str]:
         temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in kinds),
     )
     (folder / f"{name}.conf").write_text(config)
-    return [program("nginx"), "-e", "stderr", "-c", str(folder / f"{name}.conf")]
+    return [needed("nginx"), "-e", "stderr", "-c", str(folder / f"{name}.conf")]
 
 
 def _gateway(way: Way, servers: list[str], folder: Path) -> list[str]:
@@ -133,7 +133,7 @@ def _gateway(way: Way, servers: list[str], folder: Path) -> list[str]:
         return interpreter.python(str(STUDY / "forwarder.py"), *FORWARDERS[way.proxy], *ports)
     (folder / "squid.conf").write_text(squid_config(str(PORT), *_SQUID, *SQUIDS[way.proxy]))
     # It shares memory under names of its own choice: here that memory is nobody else's.
-    start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {folder}/squid.conf"
+    start = f"mount -t tmpfs shm /dev/shm && exec {needed('squid')} -N -f {folder}/squid.conf"
     return ["/bin/sh", "-c", start]
 
 
@@ -159,7 +159,7 @@ def _settings(way: Way, pages: page_sets.PageSet, visit: Sequence[int], folder: 
 def _squid_hits(laboratory: airloom.Lab) -> float:
     """The share of Squid's requests that it answered from its cache, as it counts them itself."""
     where = f"http://127.0.0.1:{PORT}/squid-internal-mgr/counters"
-    words = [program("curl"), "--silent", "--show-error", "--fail", "--max-time", "30", where]
+    words = [needed("curl"), "--silent", "--show-error", "--fail", "--max-time", "30", where]
     done = laboratory.run(words, host="gateway", capture_output=True, text=True, check=True)
     counted = dict(re.findall(r"^client_http\.(\w+) = (\d+)", done.stdout, re.MULTILINE))
     return int(counted["hits"]) / int(counted["requests"])
@@ -169,7 +169,7 @@ def ping(size: int, seed: int, count: int) -> dict[str, Any]:
     """Packets of `size` octets to the gateway's kernel and back, one at a time: what they take there, and back."""
     lab = airloom.lab(STUDY / "scenarios" / "rtt.toml", seed=seed, real=["mobile", "gateway"], enter=False)
     # 28 of them are headers of IP and ICMP.
-    words = [program("ping"), "-c", str(count), "-i", str(PING_EVERY_S), "-s", str(size - 28), "-W", "20", "gateway"]
+    words = [needed("ping"), "-c", str(count), "-i", str(PING_EVERY_S), "-s", str(size - 28), "-W", "20", "gateway"]
     with lab as laboratory:
         limit_s = count * PING_EVERY_S + 120
         done = laboratory.run(words, host="mobile", capture_output=True, text=True, timeout=limit_s)
