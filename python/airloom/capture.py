@@ -21,6 +21,11 @@ class Captured(NamedTuple):
     #: What became of it, where its point tells.
     comment: str = ""
 
+    @property
+    def payload(self) -> bytes:
+        """What a datagram of IPv4 carries."""
+        return self.octets[4 * (self.octets[0] & 15) : int.from_bytes(self.octets[2:4])]
+
 
 def packets(file: Path) -> Iterator[Captured]:
     """The packets of a pcapng file with timestamps in nanoseconds, as ours are."""
@@ -44,6 +49,38 @@ def numbered(file: Path) -> Iterator[tuple[int, Captured]]:
             packet = Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured], comment)
             yield int.from_bytes(_option(options, _NUMBER), "little"), packet
         at += length
+
+
+class Seen(NamedTuple):
+    """A datagram at one end of a capture without losses, and when it came to the other."""
+
+    sent_s: float
+    came_s: float
+    #: It goes the way of the first one.
+    is_up: bool
+    packet: Captured
+
+
+def exchange(file: Path) -> list[Seen]:
+    """The datagrams of IPv4 of two hosts that lost none and were both captured, in the order they were sent."""
+    at: dict[tuple[bool, bool], list[Captured]] = {}
+    seen = list(packets(file))
+    # The first point is that of the host that speaks first.
+    host, near = seen[0].octets[12:16], seen[0].point
+    for packet in seen:
+        is_up = packet.octets[12:16] == host
+        at.setdefault((is_up, is_up == (packet.point == near)), []).append(packet)
+    ways = ((up, zip(at.get((up, True), []), at.get((up, False), []), strict=False)) for up in (True, False))
+    return sorted(Seen(sent.at_s, came.at_s, up, sent) for up, both in ways for sent, came in both)
+
+
+def chunks(packet: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Kind, flags and content of the chunks behind SCTP's common header (RFC 9260, 3)."""
+    at = 12
+    while at + 4 <= len(packet):
+        kind, flags, length = struct.unpack_from(">BBH", packet, at)
+        yield kind, flags, packet[at + 4 : at + length]
+        at += max(4, (length + 3) // 4 * 4)
 
 
 def _option(octets: bytes, wanted: int) -> bytes:

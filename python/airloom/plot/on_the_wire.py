@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from airloom.capture import numbered
+from airloom.capture import chunks, numbered
 
 _UDP, _SCTP, _WWP = 17, 132, 253
 
@@ -45,14 +45,11 @@ def sctp_chunks(capture: Path) -> pl.DataFrame:
     """The DATA, I-DATA and SACK chunks: `point`, `pkt_id`, `tsn`, `stream`, `sack` (RFC 9260, 3.3; RFC 8260, 2.1)."""
     rows = []
     for of in datagrams(capture, _SCTP):
-        at = 12
-        while at + 4 <= len(of.unit):
-            kind, _, length = struct.unpack_from(">BBH", of.unit, at)
+        for kind, _, content in chunks(of.unit):
             if kind in (0, 64):
-                rows.append((of.point, of.number, *struct.unpack_from(">IH", of.unit, at + 4), None))
+                rows.append((of.point, of.number, *struct.unpack_from(">IH", content), None))
             elif kind == 3:
-                rows.append((of.point, of.number, None, None, *struct.unpack_from(">I", of.unit, at + 4)))
-            at += max(4, (length + 3) // 4 * 4)
+                rows.append((of.point, of.number, None, None, *struct.unpack_from(">I", content)))
     schema = {"point": pl.String, "pkt_id": pl.UInt64, "tsn": pl.UInt64, "stream": pl.Int64, "sack": pl.UInt64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -55,12 +55,12 @@ def canvas(rows: int = 1, columns: int = 1, height: float = 4.2, **subplots: Any
 
 
 def labelled(figure: Figure, axes: Axes, x: str, y: str, *, from_zero: bool = True, **legend: Any) -> Figure:
-    """The figure, once it says what is drawn: `y` over `x`, from zero or not; `legend` goes to `Axes.legend`."""
+    """The figure, once axes of it say what is drawn: `y` over `x`, from zero or not; `legend` goes to `Axes.legend`."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if from_zero:
         axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8, **legend)
+    axes.legend(**{"fontsize": 8, **legend})
     return figure
 
 

@@ -130,11 +130,9 @@ def thresholds(data: Data) -> Figure:
     means(axes, LENGTHS, [expired(data, n) for n in LENGTHS], 1, "its timer expires")
     axes.axvline(150, color=LOST, linewidth=0.8, linestyle=":", label="the paper's round trip, 150 ms")
     axes.axvline(370, color=LOST, linewidth=0.8, linestyle="--", label="the paper's burst, 370 ms")
-    axes.set_xlabel("length of the burst (ms)")
-    axes.set_ylabel("share of the bursts")
     axes.set_ylim(-0.02, 1.05)
-    axes.legend(fontsize=8, loc="lower right")
-    return figure
+    x, y = "length of the burst (ms)", "share of the bursts"
+    return labelled(figure, axes, x, y, from_zero=False, loc="lower right")
 
 
 LOST_POINTS = "The paper's points are lost."

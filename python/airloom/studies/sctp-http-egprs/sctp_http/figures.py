@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from airloom.plot.figure import LINES
@@ -24,10 +22,8 @@ LOW = tuple(e for e in ERRORS if e <= 0.05)
 Line = tuple[str, Callable[[float], Numbers]]
 
 
-def _against_errors(axes: Axes, what: str, legend: Literal["best", "center"] = "best") -> None:
-    axes.set_xlabel("error rate (share of RLC blocks)")
-    axes.set_ylabel(what)
-    axes.legend(fontsize=8, loc=legend)
+#: What they are drawn against.
+_ERRORS = "error rate (share of RLC blocks)"
 
 
 def response_time(lines: Sequence[Line], rates: Sequence[float]) -> Figure:
@@ -35,8 +31,7 @@ def response_time(lines: Sequence[Line], rates: Sequence[float]) -> Figure:
     figure, axes = canvas()
     for n, (label, times) in enumerate(lines):
         means(axes, rates, [times(rate) for rate in rates], n, label)
-    _against_errors(axes, "response time (s)")
-    return figure
+    return labelled(figure, axes, _ERRORS, "response time (s)", from_zero=False)
 
 
 def one_mobile(streams: int, data: Data) -> Figure:
@@ -80,8 +75,8 @@ def gap_figure(data: Data) -> Figure:
     hollow(axes, 0.001, 0.4, 2, "paper, 3 streams: less than 0.4 s", marker="v", markersize=9)
     hollow(axes, 0.14, 5, 2, "paper, 3 streams: more than 5 s", marker="^", markersize=9)
     axes.axhline(0, linewidth=0.6, color="black")
-    _against_errors(axes, "response time of TCP less that of SCTP (s)", "center")
-    return figure
+    y = "response time of TCP less that of SCTP (s)"
+    return labelled(figure, axes, _ERRORS, y, from_zero=False, loc="center")
 
 
 def streams_figure(data: Data) -> Figure:
@@ -94,10 +89,7 @@ def streams_figure(data: Data) -> Figure:
         for n, error in enumerate(THREE):
             samples = [page_time(data, "streams", column, bler=error, lanes=k) for k in at]
             means(axes, list(at), samples, n, f"error rate {error}")
-        axes.set_xlabel("streams")
-        axes.set_ylabel(what)
-        axes.set_ylim(bottom=0)
-        axes.legend(fontsize=7)
+        labelled(figure, axes, "streams", what, fontsize=7)
     return figure
 
 

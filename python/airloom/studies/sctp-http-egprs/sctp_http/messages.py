@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from airloom.capture import packets
+from airloom import capture
+from airloom.capture import Seen, chunks
 from airloom.errors import UsageError
 from airloom.plot.figure import DATA, FAINT
 from airloom.plot.sequence_chart import Arrow, draw_sequence
@@ -25,54 +25,19 @@ CHUNKS = {0: "DATA", 1: "INIT", 2: "INIT ACK", 3: "SACK", 7: "SHUTDOWN", 8: "SHU
           11: "COOKIE ACK", 14: "SHUTDOWN COMPLETE"}  # fmt: skip
 
 
-class Seen(NamedTuple):
-    """A packet at one end of a capture without losses, and when it came to the other."""
-
-    sent_s: float
-    came_s: float
-    is_up: bool
-    octets: bytes
-
-    @property
-    def transport(self) -> bytes:
-        """What the datagram carries."""
-        return self.octets[4 * (self.octets[0] & 15) : struct.unpack_from(">H", self.octets, 2)[0]]
-
-
 def exchange(run: Run) -> list[Seen]:
     """The packets of a run that lost none and recorded both ends, in the order they were sent."""
     if run.capture is None:
         raise UsageError(f"{run.folder} has no capture")
-    at: dict[tuple[bool, bool], list[tuple[float, bytes]]] = {}
-    mobile: bytes | None = None
-    for packet in packets(run.capture):
-        mobile = mobile or packet.octets[12:16]  # the mobile speaks first
-        is_up = packet.octets[12:16] == mobile
-        is_sender = is_up == packet.point.startswith("mobile.")
-        at.setdefault((is_up, is_sender), []).append((packet.at_s, packet.octets))
-    found = []
-    for is_up in (True, False):
-        came = at.get((is_up, False), [])
-        for (sent_s, octets), (came_s, _) in zip(at.get((is_up, True), []), came, strict=False):
-            found.append(Seen(sent_s, came_s, is_up, octets))
-    return sorted(found)
-
-
-def chunks(packet: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Kind, flags and content of the chunks behind SCTP's common header."""
-    at = 12
-    while at + 4 <= len(packet):
-        kind, flags, length = struct.unpack_from(">BBH", packet, at)
-        yield kind, flags, packet[at + 4 : at + length]
-        at += max(4, (length + 3) // 4 * 4)
+    return capture.exchange(run.capture)
 
 
 def opening(run: Run) -> int:
     """Octets of the window that the mobile's first packet offers."""
-    first = exchange(run)[0]
+    first = exchange(run)[0].packet
     if first.octets[9] == TCP:
-        return int(struct.unpack_from(">H", first.transport, 14)[0])
-    (_, _, content), *_ = chunks(first.transport)
+        return int(struct.unpack_from(">H", first.payload, 14)[0])
+    (_, _, content), *_ = chunks(first.payload)
     return int(struct.unpack_from(">I", content, 4)[0])
 
 
@@ -84,42 +49,41 @@ def arrows(run: Run) -> list[Arrow]:
     found: list[Arrow] = []
     under_way: dict[int, int] = {}
     octets: dict[int, int] = {}
-    for packet in exchange(run):
-        for stream, label, content in _contents(packet):
+    for seen in exchange(run):
+        for stream, label, content in _contents(seen):
             if not content:
-                found.append(Arrow(packet.sent_s, packet.came_s, packet.is_up, label))
+                found.append(Arrow(seen.sent_s, seen.came_s, seen.is_up, label))
                 continue
             # What goes on in the same direction of the same stream belongs to the same message.
             n = under_way.get(stream, -1)
-            if n >= 0 and found[n].is_right == packet.is_up:
+            if n >= 0 and found[n].is_right == seen.is_up:
                 octets[n] += len(content)
-                found[n] = found[n]._replace(came_s=max(found[n].came_s, packet.came_s))
+                found[n] = found[n]._replace(came_s=max(found[n].came_s, seen.came_s))
             else:
                 n = len(found)
                 under_way[stream] = n
                 octets[n] = len(content)
-                found.append(Arrow(packet.sent_s, packet.came_s, packet.is_up, _request(content, label)))
+                found.append(Arrow(seen.sent_s, seen.came_s, seen.is_up, _request(content, label)))
     return [
         arrow._replace(label=f"{arrow.label}: {octets[n]:,} octets") if n in octets and not arrow.is_right else arrow
         for n, arrow in enumerate(found)
     ]
 
 
-def _contents(packet: Seen) -> Iterator[tuple[int, str, bytes]]:
+def _contents(seen: Seen) -> Iterator[tuple[int, str, bytes]]:
     """Stream, name and the application's octets of each part of a packet; no octets where it sets something up."""
-    if packet.octets[9] == SCTP:
-        for kind, _, content in chunks(packet.transport):
+    segment = seen.packet.payload
+    if seen.packet.octets[9] == SCTP:
+        for kind, _, content in chunks(segment):
             if kind == 0:
                 _, stream, _ = struct.unpack_from(">IHH", content)
                 yield stream, f"stream {stream}", content[12:]
             elif kind in (1, 2, 10, 11):
                 yield -1, CHUNKS[kind], b""
-    else:
-        segment = packet.transport
-        if content := segment[4 * (segment[12] >> 4) :]:
-            yield 0, "", content
-        elif segment[13] & 2:
-            yield -1, "SYN, ACK" if segment[13] & 16 else "SYN", b""
+    elif content := segment[4 * (segment[12] >> 4) :]:
+        yield 0, "", content
+    elif segment[13] & 2:
+        yield -1, "SYN, ACK" if segment[13] & 16 else "SYN", b""
 
 
 def _request(content: bytes, where: str) -> str:
@@ -184,7 +148,7 @@ def _fields(kind: int, content: bytes) -> list[Row]:
 def fig_1(data: Data) -> Figure:
     """A packet of the server with a SACK and user data."""
     data.at_default_only()
-    sent = [seen.transport for seen in exchange(data.run("sequence-sctp")) if not seen.is_up]
+    sent = [seen.packet.payload for seen in exchange(data.run("sequence-sctp")) if not seen.is_up]
     packet = max(sent, key=lambda octets: (len({kind for kind, *_ in chunks(octets)} & {0, 3}), -len(octets)))
     figure, axes = canvas(height=4.4)
     _draw_packet(axes, layout(packet))

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from airloom.study import Data, Numbers, StudyFigure, StudyTable
-from airloom.study.drawing import canvas, means
+from airloom.study.drawing import canvas, labelled, means
 
 from .pages import page_time
 
@@ -43,10 +43,8 @@ def radios_figure(data: Data) -> Figure:
     axes.set_yscale("log")
     axes.set_yticks((5, 10, 20, 50, 100), ("5", "10", "20", "50", "100"))
     axes.minorticks_off()
-    axes.set_xlabel("the first radio is gone for (s)")
-    axes.set_ylabel("page there after (s)")
-    axes.legend(fontsize=7)
-    return figure
+    x, y = "the first radio is gone for (s)", "page there after (s)"
+    return labelled(figure, axes, x, y, from_zero=False, fontsize=7)
 
 
 def radios_table(data: Data) -> tuple[list[str], list[list[str]]]:

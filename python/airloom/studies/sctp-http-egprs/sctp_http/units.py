@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airloom.capture import packets
+from airloom.capture import Captured, chunks, packets
 from airloom.errors import UsageError
 from airloom.run import Run
 
@@ -29,22 +29,16 @@ class Unit(NamedTuple):
     ends: bool = True
 
 
-def units(octets: bytes) -> Iterator[Unit]:
+def units(packet: Captured) -> Iterator[Unit]:
     """Those of an IPv4 datagram."""
-    protocol, header = octets[9], 4 * (octets[0] & 15)
+    protocol, payload = packet.octets[9], packet.payload
     if protocol == TCP:
-        (number,) = struct.unpack_from(">I", octets, header + 4)
-        if len(octets) > header + 4 * (octets[header + 12] >> 4):
-            yield Unit(number, 0)
-    if protocol != SCTP:
-        return
-    at = header + 12
-    while at + 4 <= len(octets):
-        kind, flags, length = struct.unpack_from(">BBH", octets, at)
-        if kind == DATA:
-            tsn, stream, message = struct.unpack_from(">IHH", octets, at + 4)
-            yield Unit(tsn, stream, message, bool(flags & BEGIN), bool(flags & END))
-        at += max(4, (length + 3) // 4 * 4)
+        if len(payload) > 4 * (payload[12] >> 4):
+            yield Unit(int.from_bytes(payload[4:8]), 0)
+    elif protocol == SCTP:
+        for kind, flags, content in chunks(payload):
+            if kind == DATA:
+                yield Unit(*struct.unpack_from(">IHH", content), bool(flags & BEGIN), bool(flags & END))
 
 
 class Transfer(NamedTuple):
@@ -71,7 +65,7 @@ def transfer(run: Run) -> Transfer:
         mobile = mobile or packet.octets[12:16]
         if packet.octets[16:20] != mobile:
             continue
-        for unit in units(packet.octets):
+        for unit in units(packet):
             if packet.point.startswith("origin."):
                 found.sent.setdefault(unit.number, packet.at_s)
                 found.of.setdefault(unit.number, unit)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airloom.capture import Captured, packets
+from airloom.capture import Captured, chunks, packets
 from airloom.errors import UsageError
 from airloom.run import Run
 
@@ -60,8 +60,7 @@ def _datagrams(seen: list[Captured]) -> Iterator[_Datagram]:
     # The mobile speaks first.
     mobile = seen[0].octets[12:16]
     for packet in seen:
-        header, length = 4 * (packet.octets[0] & 15), int.from_bytes(packet.octets[2:4])
-        yield _Datagram(packet.at_s, packet.octets[16:20] == mobile, packet.octets[header:length])
+        yield _Datagram(packet.at_s, packet.octets[16:20] == mobile, packet.payload)
 
 
 # ---- HTTP/2 over TCP -----------------------------------------------------------------------------------------------
@@ -102,7 +101,7 @@ def _of_chunks(seen: list[Captured]) -> dict[str, float]:
     known: set[int] = set()
     found: dict[str, float] = {}
     for datagram in _datagrams(seen):
-        for number, stream, data in _chunks(datagram.payload):
+        for number, stream, data in _data(datagram.payload):
             if not datagram.is_down:
                 target = _TARGET.match(data)
                 if target and target[1].decode() not in found:
@@ -113,15 +112,11 @@ def _of_chunks(seen: list[Captured]) -> dict[str, float]:
     return found
 
 
-def _chunks(packet: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _data(packet: bytes) -> Iterator[tuple[int, int, bytes]]:
     """TSN, stream and user data of the DATA chunks of a packet."""
-    at = 12
-    while at + 4 <= len(packet):
-        kind, _, length = struct.unpack_from(">BBH", packet, at)
+    for kind, _, content in chunks(packet):
         if kind == _DATA:
-            number, stream = struct.unpack_from(">IH", packet, at + 4)
-            yield number, stream, packet[at + 16 : at + length]
-        at += max(4, (length + 3) // 4 * 4)
+            yield *struct.unpack_from(">IH", content), content[12:]
 
 
 # ---- QUIC ----------------------------------------------------------------------------------------------------------

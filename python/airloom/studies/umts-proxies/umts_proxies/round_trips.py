@@ -14,7 +14,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from airloom.study import Computation, Data, Evidence, NotMade, Numbers, StudyFigure, StudyTable, value
-from airloom.study.drawing import canvas, interval, means
+from airloom.study.drawing import canvas, interval, labelled, means
 
 from .loads import per_seed
 from .measured import measured
@@ -103,20 +103,15 @@ def draw(data: Data) -> Figure:
         sizes = np.sort(sent(data, direction))
         shares = np.arange(1, len(sizes) + 1) / len(sizes)
         left.step(sizes, shares, where="post", label=direction, color="black" if direction == "downlink" else "0.6")
-    left.set_xlabel("octets of a packet")
-    left.set_ylabel("share of packets, at most")
+    x, y = "octets of a packet", "share of packets, at most"
+    labelled(figure, left, x, y, loc="center right", bbox_to_anchor=(0.97, 0.55))
     left.set_ylim(0, 1.02)
-    left.legend(fontsize=8, loc="center right", bbox_to_anchor=(0.97, 0.55))
     for n, unit in enumerate(UNITS):
         of = alone(data, "loss-units-rtt", per=unit)
         means(right, SIZES, list((of["downlink"] + of["uplink"]).T), n, f"losses of {unit}")
     right.axhspan(*RANGE_S, color="0.92", zorder=0)
     right.annotate("0.5 to 1 s", (60, RANGE_S[1]), va="top", fontsize=8, xytext=(0, -3), textcoords="offset points")
-    right.set_xlabel("octets both ways")
-    right.set_ylabel("round trip (s)")
-    right.set_ylim(bottom=0)
-    right.legend(fontsize=8, loc="lower right")
-    return figure
+    return labelled(figure, right, "octets both ways", "round trip (s)", loc="lower right")
 
 
 COMPUTE: dict[str, Computation] = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
-from airloom.capture import packets
+from airloom.capture import Captured, exchange
 from airloom.plot.on_the_wire import concatenated, content_begins
 from airloom.plot.sequence_chart import Arrow
 
@@ -13,28 +12,17 @@ _WTP = {1: "Invoke", 2: "Result", 3: "Ack", 4: "Abort", 5: "Segmented Invoke", 6
 _WSP = {0x01: "Connect", 0x02: "ConnectReply", 0x04: "Reply", 0x05: "Disconnect", 0x40: "Get", 0x60: "Post"}
 
 
-def arrows(file: Path, left: str, right: str) -> list[Arrow]:
-    """The datagrams between the points `left` and `right` of a capture without losses, in the order they were sent."""
-    seen: dict[tuple[str, bool], list[tuple[float, bytes]]] = {}
-    home = None
-    for point, time, octets, _ in packets(file):
-        home = home or octets[12:16]  # the first datagram is the client's, who is on the left
-        seen.setdefault((point, octets[12:16] == home), []).append((time, octets))
-    found = []
-    for is_right in (True, False):
-        sender, receiver = (left, right) if is_right else (right, left)
-        came = seen.get((receiver, is_right), [])
-        for (begin, octets), (end, _) in zip(seen.get((sender, is_right), []), came, strict=False):
-            found.append(Arrow(begin, end, is_right, label(octets)))
-    return sorted(found)
+def arrows(file: Path) -> list[Arrow]:
+    """The datagrams of a capture without losses at client and server, in the order they were sent."""
+    # The client, who is on the left, sends the first one.
+    return [Arrow(seen.sent_s, seen.came_s, seen.is_up, label(seen.packet)) for seen in exchange(file)]
 
 
-def label(datagram: bytes) -> str:
+def label(datagram: Captured) -> str:
     """What a datagram of WAP or of TCP is, with its octets of content."""
-    header = (datagram[0] & 15) * 4
-    if datagram[9] == 6:
-        return _tcp(datagram[header:], struct.unpack_from(">H", datagram, 2)[0] - header)
-    return " + ".join(_wtp(pdu) for pdu in concatenated(datagram[header + 8 :]))
+    if datagram.octets[9] == 6:
+        return _tcp(datagram.payload)
+    return " + ".join(_wtp(pdu) for pdu in concatenated(datagram.payload[8:]))
 
 
 def options(segment: bytes) -> set[int]:
@@ -46,13 +34,11 @@ def options(segment: bytes) -> set[int]:
     return found
 
 
-def _tcp(segment: bytes, length: int) -> str:
+def _tcp(segment: bytes) -> str:
     flags = [name for bit, name in ((2, "SYN"), (1, "FIN"), (4, "RST")) if segment[13] & bit]
-    content = length - (segment[12] >> 4) * 4
-    if content:
-        text = segment[(segment[12] >> 4) * 4 :]
+    if text := segment[(segment[12] >> 4) * 4 :]:
         what = "GET" if text.startswith(b"GET") else "response" if text.startswith(b"HTTP") else "data"
-        flags.append(f"{what}, {content} octets")
+        flags.append(f"{what}, {len(text)} octets")
     elif segment[13] & 16:
         flags.append("ACK")
     return " ".join(flags)

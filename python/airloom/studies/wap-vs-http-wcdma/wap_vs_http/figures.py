@@ -65,14 +65,12 @@ def fig_4(data: Data) -> Figure:
 def fig_5(data: Data) -> Figure:
     """Set-up, pull and closure of both, from captures."""
     figure, plots = canvas(2, 1, height=7.6)
-    for axes, sweep, right, name in zip(
-        plots, ("sequence-wap", "sequence-http"), ("gateway", "origin"), ("WAP 1.x", "HTTP/TCP"), strict=True
-    ):
-        file = data.run(sweep).folder / "trace.pcapng"
-        found = captures.arrows(file, "mobile.radio.ip", f"{right}.radio.ip")
+    sides = (("sequence-wap", "gateway", "WAP 1.x"), ("sequence-http", "server", "HTTP/TCP"))
+    for axes, (sweep, right, name) in zip(plots, sides, strict=True):
+        found = captures.arrows(data.run(sweep).folder / "trace.pcapng")
         # The second page is there so that the run goes on until the closure of the first one is over.
         found = [arrow for arrow in found if arrow.sent_s < found[0].sent_s + HALF_PAUSE / 1e9]
-        draw_sequence(axes, "client", "gateway" if right == "gateway" else "server", found, name)
+        draw_sequence(axes, "client", right, found, name)
     return figure
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,13 +124,10 @@ def idle_echo(data: Data) -> Evidence:
     return exact(echo_ms(data), "ms")
 
 
-def one_packet(data: Data) -> Evidence:
-    """U14: 1 kB with a cold and with a warm window."""
-    return pair(
-        response(data, "start", size=1, downlink=384, window="cold"),
-        response(data, "start", size=1, downlink=384, window="warm"),
-        "s",
-    )
+def by_window(size: int, first: str, second: str, data: Data) -> Evidence:
+    """U14, U15, and a control: so many kB with two windows. `whole` is slow start as good as switched off."""
+    one, other = (response(data, "start", size=size, downlink=384, window=window) for window in (first, second))
+    return pair(one, other, "s")
 
 
 def first_flight(data: Data) -> Evidence:
@@ -139,15 +137,6 @@ def first_flight(data: Data) -> Evidence:
     first = int(sent["t_ns"][0])
     acks = ip(run).filter((pl.col("point") == "origin.radio.ip") & (pl.col("event") == "rx") & (pl.col("t_ns") > first))
     return Setting(sent.filter(pl.col("t_ns") < int(acks["t_ns"][0])).height, "segments")
-
-
-def slow_start_costs(data: Data) -> Evidence:
-    """U15: 10 kB with a cold and with a warm window."""
-    return pair(
-        response(data, "start", size=10, downlink=384, window="cold"),
-        response(data, "start", size=10, downlink=384, window="warm"),
-        "s",
-    )
 
 
 def not_expanded(data: Data) -> Evidence:
@@ -227,8 +216,7 @@ def opening(data: Data) -> list[bytes]:
     """The segments of the capture that open the connection: SYN, and SYN with ACK."""
     file = data.run("sequence-http").folder / "trace.pcapng"
     found: dict[bool, bytes] = {}
-    for _, _, datagram, _ in packets(file):
-        segment = datagram[(datagram[0] & 15) * 4 :]
+    for segment in (packet.payload for packet in packets(file)):
         if segment[13] & 2:
             found.setdefault(bool(segment[13] & 16), segment)
     return [found[False], found[True]]
@@ -299,15 +287,6 @@ def milliseconds(text: str) -> float:
     raise ValueError(text)
 
 
-def slow_start_off(data: Data) -> Evidence:
-    """10 kB with slow start as good as switched off, and with a warm window: nothing may be left of U15."""
-    return pair(
-        response(data, "start", size=10, downlink=384, window="whole"),
-        response(data, "start", size=10, downlink=384, window="warm"),
-        "s",
-    )
-
-
 def grows_with_errors(data: Data) -> Evidence:
     """100 kB with 10 per cent of frames in error and without errors."""
     return pair(response(data, size=100, downlink=384, fer=10), response(data, size=100, downlink=384, fer=0), "s")
@@ -348,9 +327,9 @@ COMPUTE = {
     "U11.http-set-up": set_up,
     "U11.http-pull": persistent,
     "U12.arithmetic": bandwidth_delay,
-    "U14.one-packet": one_packet,
+    "U14.one-packet": partial(by_window, 1, "cold", "warm"),
     "U15.first-flight": first_flight,
-    "U15.slow-start": slow_start_costs,
+    "U15.slow-start": partial(by_window, 10, "cold", "warm"),
     "U15.not-expanded": not_expanded,
     "U16.expanded": expanded,
     "U17.tcp": longest_pause,
@@ -369,6 +348,7 @@ COMPUTE = {
     "U34.spread": fading_spread,
     "closed-form": closed_form,
     "idle-echo": idle_echo,
-    "slow-start-off": slow_start_off,
+    # Nothing may be left of U15.
+    "slow-start-off": partial(by_window, 10, "whole", "warm"),
     "errors-cost": grows_with_errors,
 }

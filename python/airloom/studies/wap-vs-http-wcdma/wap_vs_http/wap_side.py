@@ -14,6 +14,7 @@ from airloom.study import Data, Evidence, NotSwept, Numbers, exact, pair, value
 from airloom.study.rules import Setting
 
 from .http_side import ERRORS, OBJECT, echo_ms, milliseconds, round_trip_ms
+from .http_side import response as http
 
 #: Half of the client's pause between two pages, ns.
 HALF_PAUSE = 2_500_000_000
@@ -24,12 +25,7 @@ HEADERS = 28
 
 def wap(data: Data, sweep: str = "core-wap", **where: Any) -> Numbers:
     """Response time by WAP in seconds, one number per seed."""
-    return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
-
-
-def http(data: Data, sweep: str = "core", **where: Any) -> Numbers:
-    """Response time by HTTP/TCP in seconds, one number per seed."""
-    return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
+    return http(data, sweep, **where)
 
 
 def first_is_wap(size: int, downlink: int, data: Data) -> Evidence:
