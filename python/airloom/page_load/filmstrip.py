@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-
 from airloom.page_load.measure import Loaded
 from airloom.page_load.outcome import name_of
-from airloom.report.page import escaped, number
+from airloom.report.page import embedded, escaped, number
 
-#: Seconds from one picture to the next, the first with which there are few enough.
+#: Seconds from one picture, or tick, to the next: the first with which there are few enough.
 _STEPS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 _MOST_PICTURES = 20
 
@@ -24,13 +22,13 @@ STYLE = """
 """
 
 
-def step_s(longest_s: float) -> float:
-    """Seconds between the pictures of loads of which the longest took so long.
+def step_s(longest_s: float, most: int = _MOST_PICTURES - 2) -> float:
+    """Seconds between the pictures of loads of which the longest took so long; there are at most so many.
 
     >>> step_s(8.4), step_s(31.0)
     (0.5, 2.0)
     """
-    return next((step for step in _STEPS_S if longest_s / step <= _MOST_PICTURES - 2), _STEPS_S[-1])
+    return next((step for step in _STEPS_S if longest_s / step <= most), _STEPS_S[-1])
 
 
 def last_picture_s(loaded: Loaded) -> float:
@@ -42,14 +40,13 @@ def strip(loaded: Loaded, longest_s: float) -> str:
     """At each step the last picture that was painted before it, and how complete it is."""
     step, end, progress = step_s(longest_s), loaded.page_s, loaded.seen["progress"]
     pictures = []
-    sources: dict[int, str] = {}
     for count in range(int(longest_s / step) + 2):
         at = count * step
         painted = [index for index, (when, _) in enumerate(progress) if when <= at]
         is_done = end is not None and end <= at
         source, complete = _BLANK, 0.0
         if painted:
-            source = sources.setdefault(painted[-1], _picture(loaded, painted[-1]))
+            source = embedded((loaded.folder / "shots" / f"{painted[-1]:04}.jpg").read_bytes(), "jpeg")
             complete = progress[painted[-1]][1]
         told = f"{at:g} s, {complete:.0%}"
         pictures.append(
@@ -63,8 +60,3 @@ def strip(loaded: Loaded, longest_s: float) -> str:
         f'<h3>{escaped(name_of(loaded))}: {when}</h3><div class="strip more" tabindex="0" role="region" '
         f'aria-label="filmstrip, {escaped(name_of(loaded))}">{"".join(pictures)}</div>'
     )
-
-
-def _picture(loaded: Loaded, index: int) -> str:
-    octets = (loaded.folder / "shots" / f"{index:04}.jpg").read_bytes()
-    return f"data:image/jpeg;base64,{base64.b64encode(octets).decode()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from airloom.page_load.filmstrip import step_s
 from airloom.page_load.link_events import LinkEvents, phases
 from airloom.page_load.measure import Loaded
 from airloom.page_load.outcome import name_of
@@ -30,7 +31,6 @@ _NAME, _STATUS, _SIZE, _LEFT, _RIGHT, _WIDE, _ROW = 4, 196, 242, 262, 872, 900, 
 #: Letters that fit in front of the statuses.
 _LETTERS = 28
 
-_TICKS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 _MOST_TICKS = 12
 
 STYLE = """
@@ -67,7 +67,7 @@ def waterfall(loaded: Loaded, events: LinkEvents) -> str:
 
     bottom = _ROW * (len(requests) + 1) + 4
     parts = [_heads()]
-    tick = next((step for step in _TICKS_S if end / 1e3 / step <= _MOST_TICKS), _TICKS_S[-1])
+    tick = step_s(end / 1e3, _MOST_TICKS)
     for count in range(int(end / 1e3 / tick + 1e-9) + 1):
         at = x(count * tick * 1e3)
         parts.append(

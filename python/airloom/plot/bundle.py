@@ -51,17 +51,8 @@ def bundle_panels(packets: pl.DataFrame, direction: str | None) -> list[Panel]:
 
 def _draw_fragments(axes: Axes, rows: pl.DataFrame, title: str) -> None:
     for (member,), of_member in sorted(rows.group_by("member"), key=lambda entry: entry[0]):
-        look = LINES[int(member) % len(LINES)]
-        label = f"{member} ({of_member.height})"
-        axes.plot(
-            seconds(of_member),
-            of_member["seq"],
-            look["marker"],
-            color=look["color"],
-            markersize=2.2,
-            markeredgewidth=0,
-            label=label,
-        )
+        look = {**LINES[int(member) % len(LINES)], "linestyle": "none", "markersize": 2.2, "markeredgewidth": 0}
+        axes.plot(seconds(of_member), of_member["seq"], label=f"{member} ({of_member.height})", **look)
     axes.set_ylabel("Multilink number\n(fragments)")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
     from_zero(axes)

@@ -40,6 +40,16 @@ _LETTERS_PER_INCH = 13.3
 #: Letters of narrow figures, in points; and what is narrow.
 _PRINTED, _NARROW_MM = 7.0, 130.0
 
+#: What files tell of themselves: nothing that is another each time.
+_TOLD: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "airloom"},
+    "pdf": {"CreationDate": None, "Creator": "airloom", "Producer": None},
+    "png": {"Software": None},
+}
+
+#: A line of what stays as it was until it changes.
+STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.0}
+
 _STYLE: dict[str, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -60,7 +70,7 @@ class Drawing(Figure):
     """A figure that a notebook shows by itself, without pyplot and its global state."""
 
     def _repr_png_(self) -> bytes:
-        return png(self)
+        return octets(self, "png")
 
 
 def style(width_mm: float | None = None) -> Any:
@@ -138,45 +148,31 @@ def wrapped(text: str, along: float) -> str:
     return "\n".join(line for part in text.splitlines() for line in textwrap.wrap(part, letters))
 
 
-def png(figure: Figure) -> bytes:
-    """A figure as PNG, for a screen."""
-    octets = BytesIO()
+def octets(figure: Figure, kind: str, dpi: int = 110) -> bytes:
+    """A figure as `svg`, `pdf`, or `png` for a screen; the same figure gives the same octets."""
+    written = BytesIO()
     with style():
-        figure.savefig(octets, format="png", dpi=110, metadata={"Software": None})
-    return octets.getvalue()
-
-
-def svg(figure: Figure) -> bytes:
-    """A figure as SVG; the same figure gives the same octets."""
-    octets = BytesIO()
-    with style():
-        figure.savefig(octets, format="svg", metadata={"Date": None, "Creator": "airloom"})
-    return octets.getvalue()
+        figure.savefig(written, format=kind, dpi=dpi if kind == "png" else None, metadata=_TOLD[kind])
+    return written.getvalue()
 
 
 def save_svg(figure: Figure, path: Path) -> None:
     """Writes a figure as SVG."""
-    path.write_bytes(svg(figure))
+    path.write_bytes(octets(figure, "svg"))
 
 
 def save_pdf(figure: Figure, path: Path) -> None:
-    """Writes a figure as PDF; the same figure gives the same octets."""
-    with style():
-        figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": "airloom", "Producer": None})
-
-
-def save_png(figure: Figure, path: Path) -> None:
-    """Writes a figure as PNG, for a screen."""
-    path.write_bytes(png(figure))
+    """Writes a figure as PDF."""
+    path.write_bytes(octets(figure, "pdf"))
 
 
 def save_as(figure: Figure, path: Path) -> None:
     """Writes a figure in the form that its name ends in: `.svg`, `.pdf` or `.png`. Raises `UsageError` for others."""
-    writers = {".svg": save_svg, ".pdf": save_pdf, ".png": save_png}
-    if path.suffix not in writers:
-        raise UsageError(f"{path}: its name has to end in {', '.join(writers)}")
+    kind = path.suffix.removeprefix(".")
+    if kind not in _TOLD:
+        raise UsageError(f"{path}: its name has to end in .{', .'.join(_TOLD)}")
     try:
-        writers[path.suffix](figure, path)
+        path.write_bytes(octets(figure, kind))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
 

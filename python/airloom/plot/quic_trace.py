@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, drawing, heading, style
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, STEPS, drawing, heading, style
 
 #: The spaces of packet numbers; those of the handshake hold a few packets each.
 _SPACE = "application"
@@ -42,26 +42,12 @@ def quic_trace(trace: pl.DataFrame, connection: int = 0, width_mm: float | None 
 def _draw_packets(axes: Axes, packets: pl.DataFrame) -> None:
     acknowledged = packets.filter(pl.col("kind") == "acknowledged")
     largest = acknowledged.with_columns(pl.col("number").cum_max())
-    axes.plot(
-        largest["t_s"].to_numpy(),
-        largest["number"].to_numpy(),
-        drawstyle="steps-post",
-        color=ACK,
-        linewidth=1.0,
-        label="acknowledged",
-    )
-    for kind, marker, colour, size in (("sent", "|", DATA, 5), ("lost", "x", LOST, 5)):
+    axes.plot(largest["t_s"], largest["number"], color=ACK, label="acknowledged", **STEPS)
+    for kind, marker, colour in (("sent", "|", DATA), ("lost", "x", LOST)):
         of_kind = packets.filter(pl.col("kind") == kind)
         if not of_kind.is_empty():
             label = f"{kind} ({of_kind.height})"
-            axes.plot(
-                of_kind["t_s"].to_numpy(),
-                of_kind["number"].to_numpy(),
-                marker,
-                color=colour,
-                markersize=size,
-                label=label,
-            )
+            axes.plot(of_kind["t_s"], of_kind["number"], marker, color=colour, markersize=5, label=label)
     axes.set_ylabel("packet number")
     axes.set_ylim(bottom=0)
 
@@ -70,14 +56,7 @@ def _draw_window(axes: Axes, recovery: pl.DataFrame) -> None:
     for column, colour, label in (("in_flight", FAINT, "in flight"), ("cwnd", DATA, "congestion window")):
         # Told where it changes: it stays what it was until the end.
         rows = recovery.select("t_s", pl.col(column).forward_fill()).drop_nulls()
-        axes.plot(
-            rows["t_s"].to_numpy(),
-            rows[column].to_numpy(),
-            drawstyle="steps-post",
-            color=colour,
-            linewidth=1.0,
-            label=label,
-        )
+        axes.plot(rows["t_s"], rows[column], color=colour, label=label, **STEPS)
     axes.set_ylabel("octets")
     axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
     axes.set_ylim(bottom=0)

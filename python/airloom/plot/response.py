@@ -33,25 +33,20 @@ def response(table: pl.DataFrame, x: str, width_mm: float | None = None) -> Figu
     with style(width_mm):
         figure = drawing(width_mm)
         axes = figure.subplots()
+        is_numeric = table[x].dtype.is_numeric()
         groups = list(table.group_by(*by, maintain_order=True)) if by else [((), table)]
         for n, (names, rows) in enumerate(groups):
             places = _places(rows[x].to_list(), levels)
-            if not table[x].dtype.is_numeric() and len(groups) > 1:
+            if not is_numeric and len(groups) > 1:
                 places = places + 0.06 * (n - (len(groups) - 1) / 2)  # intervals side by side
-            value, low, high = (rows[c].to_numpy().astype(float) for c in (estimate, "low", "high"))
-            reach = np.nan_to_num(np.vstack((value - low, high - value)))
             label = ", ".join(map(_text, names)) or None
-            # Names have no order that a line could follow.
-            line = look(n) if table[x].dtype.is_numeric() else _marks(n)
-            axes.errorbar(places, value, reach, label=label, capsize=2.5, elinewidth=1.0, **line)
-        _ticks(axes, table[x].dtype.is_numeric(), levels)
-        seeds = sorted(set(table["seeds"].to_list()))
-        counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+            line = _line(n, is_numeric)
+            axes.errorbar(places, *_reach(rows, estimate), label=label, capsize=2.5, elinewidth=1.0, **line)
+        _ticks(axes, is_numeric, levels)
         axes.set_xlabel(key_title(x))
         axes.set_ylabel(wrapped(f"{titled(table['measure'][0])}, {estimate}", figure.get_figheight()))
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        title = f"{table['ci'][0]:.0%} intervals over {counted} seeds".replace("%", " %")
-        heading(axes, title, ", ".join(map(key_title, by)))
+        heading(axes, _intervals(table, "seeds"), ", ".join(map(key_title, by)))
     return figure
 
 
@@ -72,36 +67,42 @@ def paired_difference(table: pl.DataFrame, x: str | None = None, width_mm: float
             known = set(_KNOWN) | {"axis", "level", "baseline", "difference", "ratio", "ratio_low", "ratio_high", "p"}
             by = [c for c in table.columns if c not in known]
             names = [", ".join(_text(row[c]) for c in (*by, "level")) for row in table.iter_rows(named=True)]
-            value, low, high = (table[c].to_numpy() for c in ("difference", "low", "high"))
             places = np.arange(len(names), dtype=np.float64)[::-1]
-            reach = np.nan_to_num(np.vstack((value - low, high - value)))
-            axes.errorbar(value, places, xerr=reach, capsize=2.5, **_marks(0))
+            value, reach = _reach(table, "difference")
+            axes.errorbar(value, places, xerr=reach, capsize=2.5, **_line(0, is_numeric=False))
             axes.set_yticks(places, names)
             axes.set_ylabel(wrapped(", ".join(map(key_title, (*by, axis))), figure.get_figheight()))
             axes.set_xlabel(wrapped(title, 0.7 * figure.get_figwidth()))
             axes.axvline(0.0, color="black", linewidth=0.8)
         else:
-            levels = table[x].unique(maintain_order=True).to_list()
+            levels, is_numeric = table[x].unique(maintain_order=True).to_list(), table[x].dtype.is_numeric()
             for n, ((level,), rows) in enumerate(table.group_by("level", maintain_order=True)):
-                value, low, high = (rows[c].to_numpy() for c in ("difference", "low", "high"))
-                reach = np.nan_to_num(np.vstack((value - low, high - value)))
-                places = _places(rows[x].to_list(), levels)
-                line = look(n) if table[x].dtype.is_numeric() else _marks(n)
-                axes.errorbar(places, value, reach, label=level, capsize=2.5, **line)
-            _ticks(axes, table[x].dtype.is_numeric(), levels)
+                places, line = _places(rows[x].to_list(), levels), _line(n, is_numeric)
+                axes.errorbar(places, *_reach(rows, "difference"), label=level, capsize=2.5, **line)
+            _ticks(axes, is_numeric, levels)
             axes.set_xlabel(key_title(x))
             axes.set_ylabel(wrapped(title, figure.get_figheight()))
             axes.axhline(0.0, color="black", linewidth=0.8)
-        pairs = sorted(set(table["seeds"].to_list()))
-        counted = f"{pairs[0]}" if len(pairs) == 1 else f"{pairs[0]} to {pairs[-1]}"
-        over = f"{table['ci'][0]:.0%} intervals over {counted} pairs".replace("%", " %")
-        heading(axes, over, "" if x is None else key_title(axis))
+        heading(axes, _intervals(table, "pairs"), "" if x is None else key_title(axis))
     return figure
 
 
-def _marks(number: int) -> dict[str, Any]:
-    """The look of a series without lines between its points."""
-    return {**look(number), "linestyle": "none"}
+def _line(number: int, is_numeric: bool) -> dict[str, Any]:
+    """The look of a series: names have no order that a line could follow."""
+    return look(number) if is_numeric else {**look(number), "linestyle": "none"}
+
+
+def _reach(rows: pl.DataFrame, estimate: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Estimates, and how far below and above them their intervals reach."""
+    value, low, high = (rows[c].to_numpy().astype(np.float64) for c in (estimate, "low", "high"))
+    return value, np.nan_to_num(np.vstack((value - low, high - value)))
+
+
+def _intervals(table: pl.DataFrame, what: str) -> str:
+    """How wide the intervals are, and of how many seeds or pairs."""
+    fewest, most = table["seeds"].min(), table["seeds"].max()
+    counted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"{table['ci'][0] * 100:.0f} % intervals over {counted} {what}"
 
 
 def _text(label: object) -> str:

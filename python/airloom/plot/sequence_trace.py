@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, drawing, heading, style
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, STEPS, drawing, heading, style
 
 #: Mark, colour and size for what a segment is, and how the legend calls it.
 _MARKS = (
@@ -52,19 +52,16 @@ def sequence_trace(
         figure = drawing(width_mm, 9.0, 4.6)
         axes = figure.subplots()
         edge = back["ack"].cast(pl.Int64) + back["window"].cast(pl.Int64)
-        times = back["t_s"].to_numpy()
         # A window far above what is ever sent would press everything else down.
         if not back.is_empty() and edge.max() <= 1.5 * sent["seq"].max():  # type: ignore[operator]
-            axes.plot(times, edge.to_numpy(), drawstyle="steps-post", color=FAINT, linewidth=0.8, label="window")
-        axes.plot(times, back["ack"].to_numpy(), drawstyle="steps-post", color=ACK, linewidth=1.0, label="acknowledged")
+            axes.plot(back["t_s"], edge, color=FAINT, label="window", **{**STEPS, "linewidth": 0.8})
+        axes.plot(back["t_s"], back["ack"], color=ACK, label="acknowledged", **STEPS)
         for kinds, marker, colour, size, label in _MARKS:
             rows = sent.filter(pl.col("kind").is_in(list(kinds)))
             if rows.is_empty():
                 continue
             counted = label if kinds[0] == "data" else f"{label} ({rows.height})"
-            axes.plot(
-                rows["t_s"].to_numpy(), rows["seq"].to_numpy(), marker, color=colour, markersize=size, label=counted
-            )
+            axes.plot(rows["t_s"], rows["seq"], marker, color=colour, markersize=size, label=counted)
         axes.set_xlabel("time since the first frame (s)")
         axes.set_ylabel("sequence number (octets)")
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))

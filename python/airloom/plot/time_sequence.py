@@ -13,7 +13,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from airloom.analysis import sequences
 from airloom.analysis.sequences import LINK_LAYERS, Attempts, Sequence
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, heading
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, STEPS, heading
 from airloom.plot.panels import Panel, stacked
 
 #: What the numbers of a transport are.
@@ -72,7 +72,7 @@ def seconds(rows: pl.DataFrame) -> pl.Series:
 def draw_acknowledged(axes: Axes, drawn: Sequence, colour: str = ACK) -> None:
     """What the receiver has said that it has."""
     acks = drawn.acks
-    axes.plot(seconds(acks), acks["y"], drawstyle="steps-post", color=colour, linewidth=1.0, label="acknowledged")
+    axes.plot(seconds(acks), acks["y"], color=colour, label="acknowledged", **STEPS)
 
 
 def draw_again(axes: Axes, drawn: Sequence, colour: str = RESENT) -> None:

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from airloom.analysis.sequences import Sequence, unwrapped
 from airloom.plot import on_the_wire
-from airloom.plot.figure import ACK, DATA, FAINT, LINES, LOST, RESENT, heading
+from airloom.plot.figure import ACK, DATA, FAINT, LINES, LOST, RESENT, STEPS, heading
 from airloom.plot.on_the_wire import Message
 from airloom.plot.panels import Panel
 from airloom.plot.time_sequence import draw_acknowledged, draw_again, finish_numbers, flow_title, seconds
@@ -91,20 +91,12 @@ def _draw_waves(axes: Axes, drawn: Sequence, flows: int, data: pl.DataFrame, wav
 
 def _draw_decisions(axes: Axes, drawn: Sequence, rows: pl.DataFrame, data: pl.DataFrame, waves: list[int]) -> None:
     told = rows.filter((pl.col("kind") == on_the_wire.NSACK) & (pl.col("dir") != drawn.direction))
-    axes.plot(
-        seconds(told),
-        told["level"],
-        drawstyle="steps-post",
-        color=ACK,
-        linewidth=1.0,
-        label="level that the receiver told",
-    )
+    axes.plot(seconds(told), told["level"], color=ACK, label="level that the receiver told", **STEPS)
     each = data.filter(pl.col("wave") != pl.col("wave").shift(1, fill_value=-1))
     axes.plot(seconds(each), each["level"], "o", color=DATA, markersize=3.5, label=f"wave sent ({each.height})")
     probes = rows.filter(pl.col("kind").is_in(on_the_wire.PROBES) & (pl.col("dir") == drawn.direction))
-    axes.plot(
-        seconds(probes), [0.0] * probes.height, "|", color=RESENT, markersize=9, label=f"probe sent ({probes.height})"
-    )
+    label = f"probe sent ({probes.height})"
+    axes.plot(seconds(probes), [0.0] * probes.height, "|", color=RESENT, markersize=9, label=label)
     axes.set_yticks(range(len(waves) + 1), ["0: probes", *(f"{n}: waves of {size}" for n, size in enumerate(waves, 1))])
     axes.set_ylim(-0.5, len(waves) + 0.5)
     axes.set_ylabel("level")

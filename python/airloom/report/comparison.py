@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -84,8 +83,5 @@ def _groups(found: Comparison, differences: pl.DataFrame) -> str:
 
 
 def _picture(figure: Figure) -> str:
-    from airloom.plot.figure import svg
-
     alt = "; ".join(axes.get_title(loc="left") or axes.get_xlabel() for axes in figure.axes)
-    data = base64.b64encode(svg(figure)).decode()
-    return f'<img class="picture" alt="{escaped(alt)}" src="data:image/svg+xml;base64,{data}">'
+    return page.picture(figure, "svg", alt)

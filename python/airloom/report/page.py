@@ -11,13 +11,16 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airloom import digest
 from airloom.scenario import as_toml, shipped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Section(NamedTuple):
@@ -46,6 +49,19 @@ def number(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}".replace(",", " ")
     return str(value)
+
+
+def embedded(octets: bytes, kind: str) -> str:
+    """An address that is the picture itself; `kind` is that of its media type, such as `png`."""
+    return f"data:image/{kind};base64,{base64.b64encode(octets).decode()}"
+
+
+def picture(figure: Figure, kind: str, alt: str) -> str:
+    """A figure inside the document, as `svg` or `png`."""
+    from airloom.plot.figure import octets
+
+    source = embedded(octets(figure, kind), "svg+xml" if kind == "svg" else kind)
+    return f'<img class="picture" alt="{escaped(alt)}" src="{source}">'
 
 
 class Marked(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +123,10 @@ def _happenings(run: Run) -> list[Section]:
 def _network(run: Run) -> Section:
     """Hosts and links."""
     from airloom.plot import topology
-    from airloom.plot.figure import svg
 
     scenario = run.manifest["scenario"]
-    octets = base64.b64encode(svg(topology(scenario))).decode()
     alt = f"hosts {', '.join(scenario['hosts'])}; links {', '.join(scenario['links'])}"
-    body = f'<img class="picture" alt="{escaped(alt)}" src="data:image/svg+xml;base64,{octets}">'
+    body = page.picture(topology(scenario), "svg", alt)
     return Section(
         "network", "Network", f'<div class="wide" tabindex="0" role="region" aria-label="Network">{body}</div>'
     )
@@ -202,14 +199,12 @@ def _rate(rate: Any) -> str:
 def _picture(run: Run) -> Section:
     """What the script has no plots for: streams, waves, transactions, members; links without datagrams."""
     from airloom.plot import picture
-    from airloom.plot.figure import png
 
     drawn = picture(run)
     body = "".join(f"<p>{escaped(note)}</p>" for note in drawn.notes)
     if drawn.figure is not None:
-        octets = base64.b64encode(png(drawn.figure)).decode()
         alt = "; ".join(axes.get_title(loc="left") for axes in drawn.figure.axes)
-        body = f'<img class="picture" alt="{escaped(alt)}" src="data:image/png;base64,{octets}">{body}'
+        body = page.picture(drawn.figure, "png", alt) + body
     return Section("layers", "Layer by layer", body)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from airloom.places import write_whole
 from airloom.report import page
-from airloom.report.page import Marked, Section, escaped
+from airloom.report.page import Marked, Section, embedded, escaped
 from airloom.study import pictures, text
 from airloom.study.claims import GIVEN
 from airloom.study.document import Document, is_deviation
@@ -45,8 +44,7 @@ def build_shipped(study: Study, document: Document, target: Path) -> Path:
     """Writes the report of the run that came with the package."""
     markup = {}
     for entry in document["figures"]:
-        octets = (study.folder / "shipped" / f"{entry['key']}.png").read_bytes()
-        source = f"data:image/png;base64,{base64.b64encode(octets).decode()}"
+        source = embedded((study.folder / "shipped" / f"{entry['key']}.png").read_bytes(), "png")
         markup[entry["key"]] = f'<img alt="{escaped(entry["title"])}" src="{source}">'
     return _written(document, markup, target)
 

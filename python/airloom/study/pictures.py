@@ -41,16 +41,10 @@ def draw(study: Study, place: Path, key: str) -> Figure:
 
 def save(figure: Figure, path: Path) -> Path:
     """Writes a figure as what the path ends with; the same figure gives the same octets."""
-    from airloom.plot.figure import save_pdf, save_svg, style
+    from airloom.plot.figure import octets
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".svg":
-        save_svg(figure, path)
-    elif path.suffix == ".pdf":
-        save_pdf(figure, path)
-    else:
-        with style():
-            figure.savefig(path, format="png", dpi=_DPI, metadata={"Software": None})
+    path.write_bytes(octets(figure, path.suffix.removeprefix("."), _DPI))
     return path
 
 
