@@ -64,7 +64,7 @@ def analyze(
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write a row for each segment or packet (.csv or .parquet).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints the connections, and the stalls of the one that is looked at closely."""
     common.check_width(width_mm, "--plot", is_drawn=plot is not None)

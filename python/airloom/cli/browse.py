@@ -23,7 +23,7 @@ def browse(
     seed: Annotated[int, typer.Option(metavar="N", help="Decides what is drawn.", min=0)] = 1,
     nagle: Annotated[bool, typer.Option("--nagle", help="Nagle's rule on its connections.")] = False,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long all of it may take.", min=0)] = 600.0,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints a row per page; with --json all of it, objects and summary included."""
     from airloom.browsing import browse as load

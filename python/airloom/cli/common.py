@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 SCENARIO_HELP = "A scenario file, or a name: of a shipped scenario, or STUDY/SCENARIO (airloom list scenarios)."
 SET_HELP = "Set a key of the scenario, such as links.radio.loss.downlink=0.1. May be repeated."
 ALL_HELP = "Show every number: zeros, repetitions, and those of single hosts, links and directions too."
-JSON_HELP = "Print one JSON document on stdout and nothing else."
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 
 #: Of every verb that writes a result folder (`airloom.places`).
 Force = Annotated[bool, typer.Option("--force", help="Replace other results in --out.")]
 
+#: Of verbs whose results are called after what is simulated.
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The result folder. Default: one under runs/, the same for the same run."),
+]
 
 #: Of every verb that draws a picture.
 Width = Annotated[
@@ -38,6 +44,14 @@ def check_width(width_mm: float | None, option: str, *, is_drawn: bool) -> None:
     """Raises `UsageError` for the width of a picture that nobody asked for."""
     if width_mm is not None and not is_drawn:
         raise UsageError(f"--width-mm {width_mm:g}: there is a picture with {option} only")
+
+
+def place(option: str, text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`; IPv6 addresses stand in brackets."""
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        raise UsageError(f"{option} {text}: expected HOST:PORT, such as 127.0.0.1:9900")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def overrides(settings: Iterable[str]) -> dict[str, object]:

@@ -45,7 +45,7 @@ def compare(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="End with 1 if anything differs, as diff does.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints what differs, with intervals where there are seeds, and the first packet that is not the same."""
     from airloom.comparison import compare as comparison
@@ -163,7 +163,7 @@ def _shown(found: Comparison, measures: list[str], *, everything: bool) -> list[
 def _repeated(found: Comparison, lines: dict[tuple[Any, ...], Any]) -> set[str]:
     """Measures that only repeat others, in all results."""
     keys = [key[-1] for key in lines]
-    values = [{key[-1]: row[of]["first"] for key, row in lines.items() for of in row} for _ in (0,)]
+    values = [{key[-1]: next(iter(row.values()))["first"] for key, row in lines.items()}]
     values += [
         {key[-1]: row[letter]["value"] for key, row in lines.items() if letter in row}
         for letter in found.names

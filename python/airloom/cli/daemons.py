@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Annotated
@@ -25,6 +26,13 @@ Names = Annotated[
         "--name",
         metavar="NAME",
         help="A name of this host by which its HTTP ports are asked, besides addresses and localhost. May be repeated.",
+    ),
+]
+Clients = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ADDRESS|CIDR",
+        help="Serve this client. May be repeated; needed where --listen is no loopback address.",
     ),
 ]
 Origins = Annotated[
@@ -67,6 +75,14 @@ def log_line(text: str) -> None:
     """A line of the log, JSON, with the time of day in front."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     emit(f'{{"time":"{now}",{text.removeprefix("{")}', error=True)
+
+
+def ending() -> threading.Event:
+    """What SIGINT and SIGTERM set from here on."""
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    return over
 
 
 def run(serve: Callable[[], None], given: Iterable[tuple[str, str]]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from airloom.cli import common
@@ -11,7 +9,7 @@ from airloom.cli.terminal import interruptible, print_json, print_table, say, st
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Looks at rights, devices and programs, and measures; exit code 3 if emulation is not possible here."""
     from airloom.doctor import MEASUREMENTS, examine, measure

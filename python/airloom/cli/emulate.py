@@ -41,15 +41,7 @@ def emulate(
         list[str] | None,
         typer.Argument(metavar="-- COMMAND", help="Runs in the first real host. Default: a shell."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=V",
-            help="Set a key of the scenario, or of the bearer. May be repeated.",
-            autocompletion=names.keys,
-        ),
-    ] = None,
+    settings: names.LinkSettings = None,
     real: Annotated[
         list[str] | None,
         typer.Option("--real", metavar="HOST", help="Make this host of the scenario real. May be repeated."),

@@ -28,7 +28,7 @@ def energy(
     link: Annotated[
         str | None, typer.Option(metavar="NAME", help="The link whose mobiles are meant. Default: the first.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints a row for each model and host."""
     from airloom.analysis.energy import bearer, default_models

@@ -30,7 +30,7 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="Secrets of its capture, for programs that take SSLKEYLOGFILE."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Writes what is asked for and says where it is."""
     from airloom.qlog import export

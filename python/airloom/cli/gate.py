@@ -36,7 +36,7 @@ def gate(
         Path | None,
         typer.Option(metavar="DIR", help="Results of what took real time. Default: a new folder under runs/."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Makes the runs and decides each rule: pass, fail, or unclear if there were too few runs to tell.
 

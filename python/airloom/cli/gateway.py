@@ -27,10 +27,7 @@ def gateway(
     outside: Annotated[
         str, typer.Option("--out", metavar="IFACE", help="The interface by which this machine reaches the world.")
     ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=V", help="Set a key of PRESET. May be repeated.", autocompletion=names.keys),
-    ] = None,
+    settings: names.LinkSettings = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,
     control_page: Annotated[
         int,
@@ -42,7 +39,7 @@ def gateway(
     force: Annotated[
         bool, typer.Option("--force", help="Take --in although a default route of this machine leads there.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Gives devices addresses (DHCP, IPv6 router advertisements) and leads them through the link to the world.
 

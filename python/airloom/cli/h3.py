@@ -12,8 +12,6 @@ from airloom.cli import common, daemons
 from airloom.cli.terminal import busy, emit, interruptible, print_json, say
 from airloom.errors import UsageError
 
-GET_HELP = "Fetch files over HTTP/3, all of one server side by side over one connection."
-
 #: A field's name is a token, and its value is of printable octets (RFC 9110, 5.1 and 5.5).
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([!-~](?:[ -~\t]*[!-~])?)[ \t]*")
 #: Those of a connection (RFC 9114, 4.2), and what the server says of its files.
@@ -27,7 +25,7 @@ _NOT_TOLD = frozenset(
 app = typer.Typer(no_args_is_help=True)
 
 
-@app.command("get", help=GET_HELP)
+@app.command("get")
 def get(
     urls: Annotated[list[str], typer.Argument(metavar="URL..", help="What to fetch: https://HOST:PORT/PATH.")],
     out: Annotated[
@@ -47,9 +45,9 @@ def get(
     patience: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, max=86_400, help="Give a silent server up after that.")
     ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> int:
-    """Fetches files."""
+    """Fetch files over HTTP/3, all of one server side by side over one connection."""
     from airloom import http3
 
     if (into is not None) == bool(out):
@@ -94,13 +92,7 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="Certificates (PEM). One is made for this run without it.")
     ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="Their key (PEM).")] = None,
-    allow_client: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS|CIDR",
-            help="Serve this client. May be repeated; needed where --listen is no loopback address.",
-        ),
-    ] = None,
+    allow_client: daemons.Clients = None,
     header: Annotated[
         list[str] | None,
         typer.Option(metavar="'NAME: VALUE'", help="What every answer says besides. May be repeated."),

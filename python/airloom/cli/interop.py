@@ -39,7 +39,7 @@ def run(
             metavar="DIR", help="Logs, captures, result.json, matrix.html and .md. Default: new, under runs/."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Ends with 0 if nothing failed, with 1 otherwise."""
     from airloom.interop import matrix, runner, words

@@ -35,7 +35,7 @@ def list_(
         Path | None, typer.Option(metavar="FILE", help="With --picture: where to (.svg, .png or .pdf).")
     ] = None,
     width_mm: common.Width = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints a registry, or the reference of one entry."""
     from airloom import reference, scenario

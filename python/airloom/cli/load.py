@@ -108,7 +108,7 @@ def load(
         Path | None, typer.Option(metavar="DIR", help="Where the results go. Default: a new folder in runs/.")
     ] = None,
     force: common.Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Loads the page over each link, by each proxy; every load is a laboratory of its own, in real time.
 

@@ -27,7 +27,7 @@ def monitor(
     ] = None,
     begin: Annotated[float, typer.Option("--from", metavar="S", help="Seconds from which on rows are printed.")] = 0.0,
     until: Annotated[float | None, typer.Option(metavar="S", help="Seconds up to which rows are printed.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints a row for each frame that left, and for each segment at points of hosts."""
     from airloom.piafs import read

@@ -153,3 +153,12 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 #: `--set` of the verbs that have a scenario.
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=SET_HELP, autocompletion=keys)]
+LinkSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=V",
+        help="Set a key of the scenario, or of the bearer. May be repeated.",
+        autocompletion=keys,
+    ),
+]

@@ -71,7 +71,7 @@ _SET = Annotated[Path, typer.Argument(metavar="SET", help="A page set, or news-2
 
 
 @app.command(help="What is in a page set: pages, objects, sizes, servers.")
-def show(name: _SET, as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False) -> None:
+def show(name: _SET, as_json: common.Json = False) -> None:
     """Prints a row per page."""
     pages = _read(name)
     found = [

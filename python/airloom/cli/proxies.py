@@ -12,13 +12,6 @@ from airloom.cli import daemons
 from airloom.cli.terminal import emit, say
 from airloom.errors import UsageError
 
-_Clients = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ADDRESS|CIDR",
-        help="Serve this client. May be repeated; needed where --listen is no loopback address.",
-    ),
-]
 _Nagle = Annotated[bool, typer.Option(help="Nagle's rule on all connections: short segments wait for company.")]
 _Connect = Annotated[float, typer.Option(min=0.001, max=3600, help="Seconds a connection may take to open.")]
 
@@ -34,7 +27,7 @@ def split_tcp(
     ] = False,
     metrics: daemons.Metrics = None,
     name: daemons.Names = None,
-    allow_client: _Clients = None,
+    allow_client: daemons.Clients = None,
     allow_origin: daemons.Origins = None,
     settings: Annotated[
         list[str] | None,
@@ -79,7 +72,7 @@ def http_cache(
     ] = False,
     metrics: daemons.Metrics = None,
     name: daemons.Names = None,
-    allow_client: _Clients = None,
+    allow_client: daemons.Clients = None,
     allow_origin: daemons.Origins = None,
     settings: Annotated[
         list[str] | None,

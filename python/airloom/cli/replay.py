@@ -16,12 +16,9 @@ from airloom.errors import UsageError
 def replay(
     run: Annotated[Path, typer.Argument(help="The folder of a run in virtual time.")],
     settings: names.Settings = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The result folder. Default: one under runs/, the same for the same run."),
-    ] = None,
+    out: common.Out = None,
     force: common.Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Simulates it again with these settings, everything else as it was, and says where the two part."""
     from airloom.replay import replay as again

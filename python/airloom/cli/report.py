@@ -18,7 +18,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it. Default: report.html in the folder.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Writes the report and says where it is."""
     from airloom.report import build, page

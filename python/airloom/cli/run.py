@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,15 +22,12 @@ def run(
         typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers. Default: the scenario's."),
     ] = None,
     settings: names.Settings = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The result folder. Default: one under runs/, the same for the same run."),
-    ] = None,
+    out: common.Out = None,
     force: common.Force = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw what each layer did, in time-sequence.svg.")] = False,
     width_mm: common.Width = None,
     everything: Annotated[bool, typer.Option("--all", help=common.ALL_HELP)] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
     common.check_width(width_mm, "--plot", is_drawn=plot)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from airloom.cli import daemons, h3, proxies, toxics, user_space
+from airloom.cli import common, daemons, h3, proxies, toxics, user_space
 from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
@@ -88,7 +86,7 @@ app.command("h3")(h3.serve)
 app.command("split-tcp")(proxies.split_tcp)
 app.command("http-cache")(proxies.http_cache)
 app.command("toxiproxy")(toxics.toxiproxy)
-app.command("link", help=user_space.LINK_HELP)(user_space.link)
+app.command("link")(user_space.link)
 
 
 @app.command("wap-mail")
@@ -117,17 +115,9 @@ def wap_mail(
     from airloom.wap.mail import Letters, MailServer, Noticer, Post
     from airloom.wap.pap import Initiator, address
 
-    def place(option: str, text: str) -> tuple[str, int]:
-        host, _, port = text.rpartition(":")
-        if not host or not (port.isascii() and port.isdigit() and int(port) < 65_536):
-            raise UsageError(f"{option} {text!r}: not HOST:PORT")
-        return host.strip("[]"), int(port)
-
     if (phone is None) != (gateway is None):
         raise UsageError("--phone and --gateway belong together: who is told, and by whom")
-    over = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: over.set())
+    over = daemons.ending()
     with ExitStack() as stack:
         letters = Letters(maildir)
         try:
@@ -138,8 +128,8 @@ def wap_mail(
             if phone is not None:
                 address(phone)
             names = [name for name in (urlsplit(url or "").hostname,) if name]
-            post = Post(*place("--smtp", smtp), sender)
-            server = stack.enter_context(MailServer(letters, post, *place("--listen", listen), names=names))
+            post = Post(*common.place("--smtp", smtp), sender)
+            server = stack.enter_context(MailServer(letters, post, *common.place("--listen", listen), names=names))
         except OSError as error:
             raise RunError(f"cannot listen on {listen}: {error.strerror or error}") from None
         except ValueError as error:

@@ -27,7 +27,7 @@ def shrink(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the test there. Default: print it on stdout.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints what is left as a test for pytest."""
     from airloom import shrink as small

@@ -31,11 +31,10 @@ Name = Annotated[
     ),
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help=_OUT_HELP)]
-Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
 
 
 @app.command("list")
-def list_(as_json: Json = False) -> None:
+def list_(as_json: common.Json = False) -> None:
     """List the studies: the paper, the score of the full run that ships, and that of the last run in this folder."""
     from airloom.study import document
     from airloom.study.execute import default_place
@@ -95,7 +94,7 @@ def run(
     on: Annotated[str | None, typer.Option(metavar="WHERE", help="A Dask cluster, as for airloom sweep.")] = None,
     out: Out = None,
     force: common.Force = False,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Make the runs of a study that are not there yet, and judge its claims."""
     from airloom.errors import UsageError
@@ -197,7 +196,7 @@ def report(
     pdf: Annotated[bool, typer.Option("--pdf", help="The figure as PDF.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The last quick run, even if there is a full one.")] = False,
     out: Out = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Print claim by claim: the paper, ours with its interval, and the verdict; deviations first.
 

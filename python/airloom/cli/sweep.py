@@ -81,7 +81,7 @@ def sweep(
     emulate: Annotated[
         bool | None, typer.Option("--emulate", help="Run in real time, one run at a time on each core.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Makes the runs that are missing, prints a row for each point, and says where the files are."""
     from airloom.sweep import overview

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -47,9 +45,7 @@ def toxiproxy(
     find(link)
     address = daemons.address("--listen", listen) or ""
     host, _, port = address.rpartition(":")
-    over = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: over.set())
+    over = daemons.ending()
     with ExitStack() as stack:
         proxies = Proxies(link, seed, anywhere=anywhere)
         stack.callback(proxies.close)

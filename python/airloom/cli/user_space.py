@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from ipaddress import ip_address
 from typing import Annotated
 
 import typer
 
 from airloom.cli import common, names
-from airloom.cli.daemons import address
+from airloom.cli.daemons import address, ending
 from airloom.cli.terminal import emit, print_json, say
 from airloom.errors import UsageError
 from airloom.user_space import Forward
-
-LINK_HELP = "Lead TCP and UDP ports of this machine over a link in user space, without namespaces or root."
 
 _TARGET_HELP = "Lead this {} port to that target; port 0: any free one. May be repeated."
 
@@ -31,12 +27,7 @@ def link(
     udp: Annotated[
         list[str] | None, typer.Option(metavar="HOST:PORT=HOST:PORT", help=_TARGET_HELP.format("UDP"))
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=V", help="Set a key of the link. May be repeated.", autocompletion=names.keys
-        ),
-    ] = None,
+    settings: names.LinkSettings = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,
     control_page: Annotated[
         int | None,
@@ -47,20 +38,18 @@ def link(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures at the end as one JSON document.")] = False,
 ) -> None:
-    """Real clients and servers at both ends of a simulated path. Ends by Ctrl-C or SIGTERM.
+    """Lead TCP and UDP ports of this machine over a link in user space, without namespaces or root.
 
-    Their octets go over the link, their packets do not: it is airloom's own TCP that meets the link's losses, and
-    no kernel's. For that, `airloom emulate`.
+    Real clients and servers are at both ends. Their octets go over the link, their packets do not: it is airloom's own
+    TCP that meets the link's losses, and no kernel's. For that, `airloom emulate`. Ends by Ctrl-C or SIGTERM.
     """
     from airloom.control.desk import Desk
     from airloom.control.page import Page
     from airloom.user_space import Forwarding
 
     forwards = [_forward(kind, text, anywhere) for kind, given in (("tcp", tcp), ("udp", udp)) for text in given or []]
-    over = threading.Event()
     with Forwarding(name, forwards, overrides=common.overrides(settings or []), seed=seed) as made:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: over.set())
+        over = ending()
         page = None if control_page is None else Page(control_page)
         try:
             for one, address in zip(forwards, made.addresses, strict=True):

@@ -66,7 +66,7 @@ def validate(
         ),
     ] = None,
     force: common.Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+    as_json: common.Json = False,
 ) -> None:
     """Prints theirs, ours and the error per case; exit code 1 if a bar is missed.
 

@@ -13,22 +13,11 @@ from airloom.cli import common
 from airloom.cli.terminal import interruptible, print_json, quoted, say, steps
 from airloom.errors import UsageError
 
-SEND_HELP = "Send a file to an `airloom wwp receive`; what was interrupted goes on where it ended."
-RECEIVE_HELP = "Take files into a folder; a file has its name when its hash is right."
-
 app = typer.Typer(no_args_is_help=True)
 
 Patience = Annotated[
     float, typer.Option("--patience", metavar="SECONDS", min=0.1, max=86_400, help="Give a silent peer up after that.")
 ]
-Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"{text}: expected HOST:PORT, such as 127.0.0.1:9900")
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _progress(stack: ExitStack) -> Callable[[int, int], None]:
@@ -43,18 +32,18 @@ def _progress(stack: ExitStack) -> Callable[[int, int], None]:
     return shown
 
 
-@app.command("send", help=SEND_HELP)
+@app.command("send")
 def send(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What to send.")],
     to: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where `airloom wwp receive` listens.")],
     name: Annotated[str | None, typer.Option(metavar="NAME", help="What it is called there.")] = None,
     patience: Patience = 30.0,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> int:
-    """Sends a file."""
+    """Send a file to an `airloom wwp receive`; what was interrupted goes on where it ended."""
     from airloom import wwp
 
-    host, port = _address(to)
+    host, port = common.place("wwp send", to)
     if not file.is_file():
         raise UsageError(f"{quoted(file)} is no file")
     kept = "what was sent is kept there: the same command goes on with it"
@@ -70,7 +59,7 @@ def send(
     return 0
 
 
-@app.command("receive", help=RECEIVE_HELP)
+@app.command("receive")
 def receive(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="The UDP port to listen on; 0.0.0.0:9900 for all the world.")
@@ -81,14 +70,14 @@ def receive(
     ] = 4_000_000_000,
     once: Annotated[bool, typer.Option("--once", help="End after one file, or the first failure.")] = False,
     patience: Patience = 30.0,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> int:
-    """Receives files."""
+    """Take files into a folder; a file has its name when its hash is right."""
     from airloom import wwp
     from airloom.cli.terminal import say_error
     from airloom.wwp.dialogue import TransferError
 
-    host, port = _address(listen)
+    host, port = common.place("--listen", listen)
     if into is None:
         raise UsageError("say where files go: --into DIR (--into . for this folder)")
     receiver = wwp.Receiver(into, host, port, patience_s=patience, most_octets=most_octets)

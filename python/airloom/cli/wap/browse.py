@@ -15,8 +15,6 @@ from airloom.cli.wap.requests import Connectionless, Gateway, Header, Url, absol
 from airloom.wap import Client, Headers, Reply
 from airloom.wap.browser import Browser
 
-HELP = "Read WML decks in the terminal: links, cards, variables, timers, inputs and selections."
-
 
 class _Wap:
     """A client with a time limit for each request."""
@@ -42,7 +40,7 @@ def browse(
     header: Header = None,
     time_s: Annotated[float, typer.Option("--time", metavar="SECONDS", min=0.001, help="Time for one request.")] = 60.0,
 ) -> int:
-    """Browses."""
+    """Read WML decks in the terminal: links, cards, variables, timers, inputs and selections."""
     host, port = gateway_of(gateway, connectionless)
     with Client(host, port, connectionless=connectionless, headers=headers_of(header), time_s=time_s) as wap:
         return Browser(_Wap(wap, time_s), Lines().ask, emit).browse(absolute(url))

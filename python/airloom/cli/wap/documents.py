@@ -13,14 +13,10 @@ from airloom.cli import common
 from airloom.cli.terminal import emit_octets, print_json, quoted, say, say_error
 from airloom.errors import UsageError
 
-COMPILE_HELP = "WML, SI, SL or CO to WBXML. What is odd about the document is said with its line and column."
-DECOMPILE_HELP = "WBXML to readable text."
-
 _VERSIONS = ("1.1", "1.2", "1.3")
 
 In = Annotated[Path, typer.Argument(metavar="IN", help="The document; - is standard input.")]
 Out = Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Where to; without it, standard output.")]
-Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
 
 
 def compile_(
@@ -28,9 +24,9 @@ def compile_(
     out: Out = None,
     charset: Annotated[str | None, typer.Option(help="Character set, if not the one that the document says.")] = None,
     wbxml: Annotated[str | None, typer.Option(metavar="VERSION", help="Version of WBXML: 1.1, 1.2 or 1.3.")] = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
-    """Text to WBXML."""
+    """WML, SI, SL or CO to WBXML. What is odd about the document is said with its line and column."""
     if wbxml is not None and wbxml not in _VERSIONS:
         raise UsageError(f"no WBXML version {wbxml!r}; valid: {', '.join(_VERSIONS)}")
     text = common.read(source)
@@ -52,7 +48,7 @@ def compile_(
 
 
 def decompile(source: In, out: Out = None) -> None:
-    """WBXML to text."""
+    """WBXML to readable text."""
     try:
         text = wap_decompile(common.read(source))
     except ValueError as error:

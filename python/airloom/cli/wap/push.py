@@ -12,6 +12,7 @@ import typer
 
 from airloom.cli import common, signals
 from airloom.cli.terminal import emit, print_json, say
+from airloom.cli.wap.requests import pairs_of
 from airloom.errors import RunError, UsageError
 from airloom.wap import PUSH_PORT, Push
 from airloom.wap.pap import Answer, Initiator, Method, PapError
@@ -26,16 +27,10 @@ from airloom.wap.service import (
     parse,
 )
 
-PUSH_HELP = "Push something to a phone, through a gateway that takes pushes (PAP)."
-STATUS_HELP = "What became of a push."
-CANCEL_HELP = "Take a push back that waits."
-HELP = "Print what gateways push, a line each; service indications and loadings are read."
-
 To = Annotated[
     str, typer.Option(metavar="URL", help="Where the gateway takes pushes: its --push, as http://HOST:PORT/.")
 ]
 Name = Annotated[str, typer.Argument(metavar="ID", help="Name of the push, as `airloom wap push` said it.")]
-Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
 
 
 class Delivery(StrEnum):
@@ -73,9 +68,9 @@ def push(
     notify: Annotated[
         str | None, typer.Option(metavar="URL", help="Tell this address by POST what became of it.")
     ] = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> int:
-    """Submits a push."""
+    """Push something to a phone, through a gateway that takes pushes (PAP)."""
     if [si is not None, sl, file is not None].count(True) != 1:
         raise UsageError("one of --si, --sl and --file says what to push")
     if sl and not href:
@@ -90,7 +85,6 @@ def push(
         kind, content = LOADING_TYPE, Loading(href, action or "execute-low").document()
     else:
         kind, content = content_type, common.read(file)
-    headers = [_header(line) for line in header or []]
     chosen: Method = method.value
     try:
         answer = _initiator(gateway).push(
@@ -99,7 +93,7 @@ def push(
             kind,
             push_id=push_id,
             method=chosen,
-            headers=headers,
+            headers=pairs_of(header),
             after=after,
             before=before,
             notify=notify,
@@ -111,8 +105,8 @@ def push(
     return _say(answer, as_json)
 
 
-def push_status(push_id: Name, gateway: To, as_json: Json = False) -> int:
-    """Asks."""
+def push_status(push_id: Name, gateway: To, as_json: common.Json = False) -> int:
+    """What became of a push."""
     try:
         status = _initiator(gateway).status(push_id)
     except PapError as error:
@@ -124,8 +118,8 @@ def push_status(push_id: Name, gateway: To, as_json: Json = False) -> int:
     return 1 if status.state == "unknown" else 0
 
 
-def push_cancel(push_id: Name, gateway: To, as_json: Json = False) -> int:
-    """Takes it back."""
+def push_cancel(push_id: Name, gateway: To, as_json: common.Json = False) -> int:
+    """Take a push back that waits."""
     try:
         answer = _initiator(gateway).cancel(push_id)
     except PapError as error:
@@ -148,13 +142,6 @@ def _say(answer: Answer, as_json: bool) -> int:
     return 0 if answer.is_taken else 1
 
 
-def _header(line: str) -> tuple[str, str]:
-    name, colon, value = line.partition(":")
-    if not colon or not name.strip():
-        raise UsageError(f"--header {line!r}: not NAME: VALUE")
-    return name.strip(), value.strip()
-
-
 def push_listen(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="UDP port; 0 for any.")] = PUSH_PORT,
     listen_on: Annotated[
@@ -169,7 +156,7 @@ def push_listen(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document a line.")] = False,
 ) -> int:
-    """Listens, and opens the sessions that gateways ask for."""
+    """Print what gateways push, a line each; service indications and loadings are read."""
     heard = 0
     with Receiver(listen_on, port, from_anywhere=any_gateway) as receiver:
         say(f"listening on {receiver.address}; Ctrl-C ends it")

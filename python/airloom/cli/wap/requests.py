@@ -15,9 +15,6 @@ from airloom.cli.terminal import busy, emit, emit_octets, interruptible, print_j
 from airloom.errors import UsageError
 from airloom.wap import USUAL_HEADERS, Client, Headers, Reply, parse_gateway
 
-GET_HELP = "Fetch something through a WAP gateway; WBXML is shown as the document it stands for."
-POST_HELP = "Send something through a WAP gateway."
-
 Url = Annotated[str, typer.Argument(metavar="URL", help="What to ask for; without a scheme it is http.")]
 Gateway = Annotated[
     str, typer.Option(metavar="HOST[:PORT]", help="Where the gateway is; port 9201, or 9200 without session.")
@@ -29,7 +26,6 @@ Header = Annotated[
 ]
 Raw = Annotated[bool, typer.Option("--raw", help="The body as it came, WBXML too.")]
 Time = Annotated[float, typer.Option("--time", metavar="SECONDS", min=0.001, help="How long to wait for an answer.")]
-Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
 
 
 def get(
@@ -41,9 +37,9 @@ def get(
     head: Annotated[bool, typer.Option("--head", help="Ask for the headers only, and print them.")] = False,
     raw: Raw = False,
     time_s: Time = 60.0,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> int:
-    """Fetches something."""
+    """Fetch something through a WAP gateway; WBXML is shown as the document it stands for."""
     asked = ("HEAD" if head else "GET", absolute(url), None, None)
     return _exchange(gateway, connectionless, header, asked, out, raw, time_s, as_json)
 
@@ -66,9 +62,9 @@ def post(
         typer.Option(metavar="N", min=1, max=255, help="Packets to send before one is acknowledged; 1 for bad links."),
     ] = None,
     time_s: Time = 60.0,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> int:
-    """Sends something."""
+    """Send something through a WAP gateway."""
     asked = ("POST", absolute(url), _data(data), content_type)
     return _exchange(gateway, connectionless, header, asked, out, raw, time_s, as_json, group_packets)
 
@@ -90,15 +86,21 @@ def gateway_of(text: str, connectionless: bool) -> tuple[str, int]:
 
 def headers_of(given: list[str] | None) -> Headers:
     """The usual headers, in place of which those stand that were given; one without a value is left out."""
-    own: Headers = []
+    own = pairs_of(given)
+    names = {name.lower() for name, _ in own}
+    usual = [(name, value) for name, value in USUAL_HEADERS if name.lower() not in names]
+    return usual + [(name, value) for name, value in own if value]
+
+
+def pairs_of(given: list[str] | None) -> Headers:
+    """Names and values as they were given."""
+    found: Headers = []
     for line in given or []:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise UsageError(f"--header {line!r}: not NAME: VALUE")
-        own.append((name.strip(), value.strip()))
-    names = {name.lower() for name, _ in own}
-    usual = [(name, value) for name, value in USUAL_HEADERS if name.lower() not in names]
-    return usual + [(name, value) for name, value in own if value]
+        found.append((name.strip(), value.strip()))
+    return found
 
 
 def _data(text: str) -> bytes:
