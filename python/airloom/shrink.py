@@ -22,6 +22,7 @@ import polars as pl
 
 from airloom.errors import AirloomError, Interrupted, UsageError
 from airloom.fields import did_you_mean
+from airloom.gate.rules import RELATIONS
 from airloom.scenario import Scenario, parse
 
 T = TypeVar("T")
@@ -232,14 +233,7 @@ def by_command(command: Sequence[str]) -> Fails:
 
 #: `page_load_s <= 8`.
 _RULE = re.compile(r"\s*([A-Za-z0-9_.\[\]-]+)\s*(<=|>=|==|!=|<|>)\s*([-+0-9.eE]+)\s*")
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-}
+_COMPARED: dict[str, Callable[[float, float], bool]] = {**RELATIONS, "!=": operator.ne}
 
 
 def by_rule(rule: str) -> Fails:
@@ -284,12 +278,8 @@ def as_test(found: Shrunk, rule: str | None, command: Sequence[str]) -> str:
         for direction, numbers in ways.items()
     )
     doc = f"Packets lost: {what or 'none'}; changes of the timeline: {len(found.timeline)}."
-    if rule:
-        body = f"    assert not by_rule({rule!r})(parse(SCENARIO, {found.scenario.file!r}))"
-        wanted = "by_rule"
-    else:
-        body = f"    assert not by_command({list(command)!r})(parse(SCENARIO, {found.scenario.file!r}))"
-        wanted = "by_command"
+    wanted, told = ("by_rule", rule) if rule else ("by_command", list(command))
+    body = f"    assert not {wanted}({told!r})(parse(SCENARIO, {found.scenario.file!r}))"
     imports = f"from airloom.scenario import parse\nfrom airloom.shrink import {wanted}\n"
     test = f'def test_{name}() -> None:\n    """{doc}"""\n{body}\n'
     return f'{imports}\nSCENARIO = r"""\n{text_of(found.scenario)}"""\n\n\n{test}'

@@ -143,20 +143,16 @@ def _recorded(found: Sequence[Record]) -> dict[str, object]:
 def _linux_tcp(asked: _Asked) -> list[str]:
     from airloom.validate import linux_tcp
 
-    found, as_json = _records(asked), asked.as_json
+    found = _records(asked)
     with _measuring(asked, _recorded(found), len(found), asdict, linux_tcp.from_json) as how:
         verdicts = linux_tcp.compare(found, **how)
     missed = [v.case for v in verdicts if not v.met]
-    if as_json:
-        print_json({"cases": [{**asdict(v), "error": v.error, "met": v.met} for v in verdicts], "missed": missed})
-    else:
-        rows = [
-            [v.case, b.what, f"{b.theirs:.5g}", f"{b.ours:.5g}", *_errors(b), _met(b.met)]
-            for v in verdicts
-            for b in v.bars
-        ]
-        columns = ["case", "what", "theirs", "ours", "error", "bar", "met?"]
-        print_table(columns, rows, right=(2, 3, 4, 5))
+    cases = [{**asdict(v), "error": v.error, "met": v.met} for v in verdicts]
+    rows = [
+        [v.case, b.what, f"{b.theirs:.5g}", f"{b.ours:.5g}", *_errors(b), _met(b.met)] for v in verdicts for b in v.bars
+    ]
+    columns = ["case", "what", "theirs", "ours", "error", "bar", "met?"]
+    _print(asked, {"cases": cases, "missed": missed}, columns, rows, (2, 3, 4, 5))
     bars = [b.met for v in verdicts for b in v.bars]
     say(f"{sum(bars)} of {len(bars)} bars met, {len(verdicts)} cases")
     say(f"results in {quoted(how['kept'].place)}   next: airloom list transports tcp")
@@ -166,45 +162,42 @@ def _linux_tcp(asked: _Asked) -> list[str]:
 def _linux_lab(asked: _Asked) -> list[str]:
     from airloom.validate import linux_lab, transfer
 
-    found, as_json = linux_lab.suitable(_records(asked)), asked.as_json
+    found = linux_lab.suitable(_records(asked))
     with _measuring(asked, _recorded(found), len(found), transfer.to_json, transfer.from_json) as how:
         verdicts = linux_lab.compare(found, **how)
     missed = [v.case for v in verdicts if not v.met]
-    if as_json:
-        cases = [
-            {
-                "case": v.case,
-                "recorded_s": v.recorded_s,
-                "recorded_least_s": v.least_s,
-                "recorded_largest_s": v.largest_s,
-                "ours_s": v.ours.seconds,
-                "error": v.error,
-                "bar": linux_lab.BAR,
-                "recorded_resent": v.recorded_resent,
-                "ours_resent": v.ours.resent,
-                "verdict": v.ours.verdict,
-                "verdict_reasons": v.ours.reasons,
-                "met": v.met,
-            }
-            for v in verdicts
+    cases = [
+        {
+            "case": v.case,
+            "recorded_s": v.recorded_s,
+            "recorded_least_s": v.least_s,
+            "recorded_largest_s": v.largest_s,
+            "ours_s": v.ours.seconds,
+            "error": v.error,
+            "bar": linux_lab.BAR,
+            "recorded_resent": v.recorded_resent,
+            "ours_resent": v.ours.resent,
+            "verdict": v.ours.verdict,
+            "verdict_reasons": v.ours.reasons,
+            "met": v.met,
+        }
+        for v in verdicts
+    ]
+    rows = [
+        [
+            v.case,
+            f"{v.recorded_s:.3f}",
+            f"{v.ours.seconds:.3f}",
+            f"{v.error:+.2%}",
+            f"{v.recorded_resent:g}",
+            f"{v.ours.resent}",
+            v.ours.verdict or "",
+            _met(v.met),
         ]
-        print_json({"cases": cases, "missed": missed})
-    else:
-        rows = [
-            [
-                v.case,
-                f"{v.recorded_s:.3f}",
-                f"{v.ours.seconds:.3f}",
-                f"{v.error:+.2%}",
-                f"{v.recorded_resent:g}",
-                f"{v.ours.resent}",
-                v.ours.verdict or "",
-                _met(v.met),
-            ]
-            for v in verdicts
-        ]
-        columns = ["case", "recorded s", "ours s", "error", "resent", "ours", "verdict", "met?"]
-        print_table(columns, rows, right=(1, 2, 3, 4, 5))
+        for v in verdicts
+    ]
+    columns = ["case", "recorded s", "ours s", "error", "resent", "ours", "verdict", "met?"]
+    _print(asked, {"cases": cases, "missed": missed}, columns, rows, (1, 2, 3, 4, 5))
     met = len(verdicts) - len(missed)
     say(f"{met} of {len(verdicts)} cases within {linux_lab.BAR:.0%}")
     say(f"results in {quoted(how['kept'].place)}   next: airloom doctor")
@@ -276,7 +269,7 @@ def _http_shapes(asked: _Asked) -> list[str]:
     from airloom.validate import http_shapes
     from airloom.validate.http_shapes import proxies
 
-    shapes, as_json = http_shapes.chosen(_no_records(asked)), asked.as_json
+    shapes = http_shapes.chosen(_no_records(asked))
     program = squid_program()
     with ExitStack() as stack, interruptible(), steps("asking", len(shapes)) as done:
         ports = {"airloom": stack.enter_context(proxies.ours())}
@@ -284,16 +277,10 @@ def _http_shapes(asked: _Asked) -> list[str]:
             ports["squid"] = stack.enter_context(proxies.squid(program))
         found = http_shapes.judge_all(shapes, ports, done)
     missed = [one.name for one in found if one.seen["airloom"].fault]
-    if as_json:
-        seen = [{**one._asdict(), "seen": {name: s._asdict() for name, s in one.seen.items()}} for one in found]
-        print_json({"shapes": seen, "missed": missed})
-    else:
-        columns = [word for name in ports for word in (f"{name}: heard", "passed on")]
-        rows = [
-            [one.kind, one.name, one.source, *(word for seen in one.seen.values() for word in seen.words)]
-            for one in found
-        ]
-        print_table(["what", "shape", "source", *columns], rows, right=())
+    seen = [{**one._asdict(), "seen": {name: s._asdict() for name, s in one.seen.items()}} for one in found]
+    columns = ["what", "shape", "source", *(word for name in ports for word in (f"{name}: heard", "passed on"))]
+    rows = [[one.kind, one.name, one.source, *(word for s in one.seen.values() for word in s.words)] for one in found]
+    _print(asked, {"shapes": seen, "missed": missed}, columns, rows)
     for name in ports:
         safe = sum(not one.seen[name].fault for one in found)
         say(f"{name}: safe with {safe} of {len(found)} shapes")
@@ -305,28 +292,29 @@ def _http_shapes(asked: _Asked) -> list[str]:
 def _interop_sim(asked: _Asked) -> list[str]:
     from airloom.validate import interop_sim
 
-    networks, as_json = interop_sim.chosen(_no_records(asked)), asked.as_json
+    networks = interop_sim.chosen(_no_records(asked))
     with interruptible("nothing is kept"), steps(asked.what, len(networks)) as done:
         found = interop_sim.compare(networks, done)
     missed = [f"{row.network}: {row.what}" for row in found if not row.met]
-    if as_json:
-        rows = [{**row._asdict(), "error": row.error, "bar": interop_sim.BAR, "met": row.met} for row in found]
-        print_json({"figures": rows, "missed": missed})
-    else:
-        table = [
-            [
-                row.network,
-                row.what,
-                *map(_figure, (row.asked, row.found)),
-                f"{row.error:+.3%}",
-                row.verdict,
-                _met(row.met),
-            ]
-            for row in found
-        ]
-        print_table(["network", "what", "asked", "found", "error", "verdict", "met?"], table, right=(2, 3, 4))
+    figures = [{**row._asdict(), "error": row.error, "bar": interop_sim.BAR, "met": row.met} for row in found]
+    rows = [
+        [r.network, r.what, _figure(r.asked), _figure(r.found), f"{r.error:+.3%}", r.verdict, _met(r.met)]
+        for r in found
+    ]
+    columns = ["network", "what", "asked", "found", "error", "verdict", "met?"]
+    _print(asked, {"figures": figures, "missed": missed}, columns, rows, (2, 3, 4))
     say(f"{len(found) - len(missed)} of {len(found)} figures within {interop_sim.BAR:.1%}   next: airloom interop list")
     return missed
+
+
+def _print(
+    asked: _Asked, document: object, columns: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
+) -> None:
+    """What was found, as it was asked for."""
+    if asked.as_json:
+        print_json(document)
+    else:
+        print_table(columns, rows, right=right)
 
 
 def _figure(value: float) -> str:
@@ -357,44 +345,40 @@ def _print_pairs(
     """Prints pairs of runs, with `more` about a cell in JSON and further `columns` in the table; the cells missed."""
     is_judged = asked.seeds >= _SEEDS
     missed = [v.cell.name for v in verdicts if is_judged and not v.met]
-    if asked.as_json:
-        found = [
-            {
-                "cell": v.cell.name,
-                "real_s": v.real_s,
-                "simulated_s": v.simulated_s,
-                "error": v.error,
-                "bar": v.cell.bar,
-                "errors": v.errors,
-                **more[v.cell.name],
-                "verdicts": [run.verdict for run in v.real],
-                "repeated": v.repeated,
-                "met": v.met if is_judged else None,
-            }
-            for v in verdicts
-        ]
-        print_json({"cells": found, "judged": is_judged, "missed": missed})
-    else:
-        table = {
-            "cell": [v.cell.name for v in verdicts],
-            "real s": [f"{v.real_s:.3f}" for v in verdicts],
-            "simulated s": [f"{v.simulated_s:.3f}" for v in verdicts],
-            "error": [f"{v.error:+.2%}" for v in verdicts],
-            "bar": [f"{v.cell.bar:.1%}" for v in verdicts],
-            "seed by seed": [f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}" for v in verdicts],
-            **columns,
-            "late": [str(v.invalid) for v in verdicts],
-            "met?": [_met(v.met) if is_judged else "not judged" for v in verdicts],
+    found = [
+        {
+            "cell": v.cell.name,
+            "real_s": v.real_s,
+            "simulated_s": v.simulated_s,
+            "error": v.error,
+            "bar": v.cell.bar,
+            "errors": v.errors,
+            **more[v.cell.name],
+            "verdicts": [run.verdict for run in v.real],
+            "repeated": v.repeated,
+            "met": v.met if is_judged else None,
         }
-        right = [n for n, name in enumerate(table) if name not in ("cell", "seed by seed", "real again", "met?")]
-        print_table(list(table), [list(row) for row in zip(*table.values(), strict=True)], right=tuple(right))
+        for v in verdicts
+    ]
+    table = {
+        "cell": [v.cell.name for v in verdicts],
+        "real s": [f"{v.real_s:.3f}" for v in verdicts],
+        "simulated s": [f"{v.simulated_s:.3f}" for v in verdicts],
+        "error": [f"{v.error:+.2%}" for v in verdicts],
+        "bar": [f"{v.cell.bar:.1%}" for v in verdicts],
+        "seed by seed": [f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}" for v in verdicts],
+        **columns,
+        "late": [str(v.invalid) for v in verdicts],
+        "met?": [_met(v.met) if is_judged else "not judged" for v in verdicts],
+    }
+    right = tuple(n for n, name in enumerate(table) if name not in ("cell", "seed by seed", "real again", "met?"))
+    document = {"cells": found, "judged": is_judged, "missed": missed}
+    _print(asked, document, list(table), [list(row) for row in zip(*table.values(), strict=True)], right)
     met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
     each = "1 seed" if asked.seeds == 1 else f"{asked.seeds} seeds"
     judged = f"{met} of {len(verdicts)} cells met, {each} each"
     if not is_judged:
-        judged = (
-            f"{each} each, not judged: the bars are for the median of {_SEEDS}, and single seeds may be farther off"
-        )
+        judged = f"{each} each, not judged: the bars are for the median of {_SEEDS}, single seeds may be farther off"
     say(f"{judged}; {again} late runs made again")
     say(f"results in {quoted(place)}   next: airloom doctor")
     return missed

@@ -18,7 +18,7 @@ from airloom.errors import UsageError
 #: Confidence of the intervals.
 CI = 0.95
 
-_RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq}
+RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq}
 _STATISTIC = r"mean|median|min|max|p[1-9][0-9]?"
 _MEASURE = re.compile(rf"([\w.\[\]-]+?)(?:\.({_STATISTIC}))?")
 _TEXT = re.compile(rf"{_MEASURE.pattern}\s*(<=|>=|==|<|>)\s*(\S+)")
@@ -90,7 +90,7 @@ class Rule(NamedTuple):
             return Verdict("unclear", nan, nan, nan, self.limit, f"no run has {self.measure}")
         if self.vs is not None and not baseline:
             return Verdict("unclear", nan, nan, nan, nan, f"{self.vs} has no {self.measure} of it")
-        holds = _RELATIONS[self.relation]
+        holds = RELATIONS[self.relation]
         if not self.statistic:
             worst = next((value for value in values if not holds(value, self.limit)), None)
             shown = values[0] if worst is None else worst

@@ -24,22 +24,21 @@ daemon off; worker_processes 1; pid {folder}/{name}.pid; {user}
 events {{}}
 http {{
   access_log off; {temporary}
-  types {{ text/html html htm; text/css css; text/javascript js; image/png png; image/jpeg jpg jpeg; image/gif gif;
-           image/svg+xml svg; font/woff2 woff2; }}
-  sendfile on;
-  # A browser tells a page nothing about what came from other servers unless they allow it (Resource Timing, 4.5.1).
-  add_header Timing-Allow-Origin *;
-  server {{ listen 80; listen [::]:80; root "{root}"; {icon} }}
-  {secure}
+  {more}
+  # Every browser asks for an icon: a site that has none is no mistake.
+  server {{ listen 80; listen [::]:80; {secure} root "{root}"; location = /favicon.ico {{ log_not_found off; }} }}
 }}
 """
 
-_SECURE = """server {{ listen 443 ssl http2; listen [::]:443 ssl http2; root "{root}"; {icon}
-    ssl_certificate {folder}/{name}.crt; ssl_certificate_key {folder}/{name}.key; }}"""
+_MORE = """types { text/html html htm; text/css css; text/javascript js; image/png png; image/jpeg jpg jpeg;
+          image/gif gif; image/svg+xml svg; font/woff2 woff2; }
+  sendfile on;
+  # A browser tells a page nothing about what came from other servers unless they allow it (Resource Timing, 4.5.1).
+  add_header Timing-Allow-Origin *;
+"""
 
-
-#: Every browser asks for it: a site that has none is no mistake.
-_ICON = "location = /favicon.ico { log_not_found off; }"
+_SECURE = """listen 443 ssl http2; listen [::]:443 ssl http2;
+    ssl_certificate {folder}/{name}.crt; ssl_certificate_key {folder}/{name}.key;"""
 
 #: What a server's name may look like: that of a host and, with `internet-` before it, of a link.
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
@@ -103,7 +102,6 @@ def site(
 
     Its own files go into `folder`. With an authority it speaks TLS and HTTP/2, too, and `by_quic` HTTP/3.
     """
-    nginx = needed("nginx")
     if root is None:
         root = folder / "www"
         root.mkdir()
@@ -112,21 +110,9 @@ def site(
         raise UsageError(f"{root} is not a folder with a page in it")
     elif '"' in str(root.resolve()) or "\n" in str(root.resolve()):
         raise UsageError(f"nginx cannot be told of a folder called {root}")
-    block = ""
     if authority is not None:
         authority.certify(name)
-        block = _SECURE.format(root=root.resolve(), folder=folder, name=name, icon=_ICON)
-    config = _CONFIG.format(
-        folder=folder,
-        name=name,
-        root=root.resolve(),
-        user="user root;" if os.geteuid() == 0 else "",
-        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in _TEMPORARY),
-        secure=block,
-        icon=_ICON,
-    )
-    (folder / f"{name}.conf").write_text(config)
-    command = [nginx, "-e", "stderr", "-c", str(folder / f"{name}.conf")]
+    command = nginx(name, root, folder, _MORE, "" if authority is None else _SECURE.format(folder=folder, name=name))
     if not by_quic:
         return command
     # The system's nginx has no QUIC.
@@ -137,6 +123,21 @@ def site(
     ours = ["-q", "serve", "h3", str(root.resolve()), "--listen", "[::]:443", "--no-log", *pair, *clients]
     ours += ["--header", "Timing-Allow-Origin: *"]
     return ["/bin/sh", "-c", f"{shlex.join(command)} & exec {shlex.join(interpreter.airloom(*ours))} > /dev/null"]
+
+
+def nginx(name: str, root: Path, folder: Path, more: str, secure: str = "") -> list[str]:
+    """The command of an nginx for the files in `root`, its own ones in `folder`; `more` is about HTTP, `secure` TLS."""
+    config = _CONFIG.format(
+        folder=folder,
+        name=name,
+        root=root.resolve(),
+        user="user root;" if os.geteuid() == 0 else "",
+        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in _TEMPORARY),
+        more=more,
+        secure=secure,
+    )
+    (folder / f"{name}.conf").write_text(config)
+    return [needed("nginx"), "-e", "stderr", "-c", str(folder / f"{name}.conf")]
 
 
 #: Sizes of the sample page's images, in octets, about: many small ones and a few large.

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import base64
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
@@ -82,11 +82,6 @@ Made = pairs.Made[Fetch]
 chosen = partial(pairs.chosen, CELLS)
 
 
-def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
-    """A verdict for each cell; see `pairs.fill`."""
-    return pairs.compare(cells, seeds, _pair, **how)
-
-
 def scenario(cell: Cell, seed: int, *, begin_ns: int = 0, certificates: int = 1_500) -> Scenario:
     """The network of a cell; both hosts are real in real time."""
     quic = {"quic": {"controller": "cubic", "pacing": "always", "certificates": f"{certificates}B"}}
@@ -110,6 +105,10 @@ def _pair(cell: Cell, seed: int) -> tuple[Fetch, Fetch, int]:
         simulated(scenario(cell, seed, begin_ns=found.began_ns, certificates=certificates + _LONGER_NAME)),
         repeated,
     )
+
+
+#: A verdict for each cell; see `pairs.fill`.
+compare = partial(pairs.compare, pair=_pair)
 
 
 def simulated(scenario: Scenario) -> Fetch:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from airloom.errors import UsageError
-from airloom.validate import linux_tcp, transfer
+from airloom.validate import linux_tcp, pairs, transfer
 from airloom.validate.kept import Kept
 from airloom.validate.linux_tcp import Record
 from airloom.validate.tasks import Progress, Task, carry_out
@@ -23,8 +23,6 @@ from airloom.validate.transfer import Transfer
 
 #: Completion, as a share of the recorded median.
 BAR = 0.01
-#: How often a run is made whose engine was too late for its figures to be believed.
-TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -88,12 +86,7 @@ def _seconds(record: Record) -> list[float]:
 def _transfer(record: Record) -> Transfer:
     case = record.case
     planned = transfer.scenario(str(case["id"]), linux_tcp.link(case), case["bytes"], linux_tcp.transport(case))
-    ours = transfer.real(planned, request=False)
-    for _ in range(TRIES - 1):
-        if ours.verdict != "invalid":
-            break
-        ours = transfer.real(planned, request=False)
-    return ours
+    return pairs.believed(lambda: transfer.real(planned, request=False))[0]
 
 
 def _verdict(record: Record, ours: Transfer) -> Verdict:

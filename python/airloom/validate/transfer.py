@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 
 from airloom import _core
-from airloom.errors import LabError, RunError
+from airloom.errors import RunError
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
-from airloom.validate.pairs import python, recorded
+from airloom.validate.pairs import expect, python, recorded
 
 # Transfers go on in several threads, and polars looks for numpy when it first meets an array, in a way that two threads
 # must not do at once: it looks now.
@@ -152,9 +152,7 @@ def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -
 
     def work(lab: _core.Lab) -> None:
         with python(lab, "sink", _SINK, str(_PORT), str(size)) as sink:
-            assert sink.stdout is not None
-            if sink.stdout.readline() != "ready\n":
-                raise LabError(f"{scenario.title}: the receiving program did not start")
+            expect(sink, "ready", scenario.title)
             with python(lab, "source", _SOURCE, address, str(_PORT), str(first), str(size - first)) as source:
                 try:
                     sink.wait(patience_s)

@@ -8,10 +8,9 @@ comes to the link until the last packet of the reply has left it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
@@ -74,11 +73,6 @@ Verdict = pairs.Verdict[Cell, Fetch]
 Made = pairs.Made[Fetch]
 
 
-def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
-    """A verdict for each cell; see `pairs.fill`."""
-    return pairs.compare(cells, seeds, _pair, **how)
-
-
 def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenario:
     """The network of a cell: in virtual time with the server as a host of its own."""
     # Whatever arrives does so 3 ms behind the grid of the transmission intervals: what is answered at once, in real
@@ -105,6 +99,10 @@ def _pair(cell: Cell, seed: int) -> tuple[Fetch, Fetch, int]:
     planned = scenario(cell, seed, real=True)
     found, repeated = pairs.believed(lambda: in_real_time(planned, cell.size))
     return found, simulated(scenario(cell, seed, real=False, begin_ns=found.began_ns)), repeated
+
+
+#: A verdict for each cell; see `pairs.fill`.
+compare = partial(pairs.compare, pair=_pair)
 
 
 def simulated(scenario: Scenario) -> Fetch:

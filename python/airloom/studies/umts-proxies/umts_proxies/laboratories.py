@@ -7,7 +7,6 @@ files of the page set, the proxies Squid and `forwarder.py`.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 import tomllib
@@ -19,6 +18,7 @@ from typing import Any
 import airloom
 from airloom import interpreter, page_sets
 from airloom.page_load.measure import load_page, wait_for
+from airloom.page_load.site import nginx
 from airloom.page_load.squid import squid_config
 from airloom.programs import needed
 from airloom.scenario import toml_value
@@ -45,15 +45,7 @@ LIMIT_S = 1200.0
 PING_EVERY_S = 3
 
 #: As the slides' Apache: 100 requests on a connection, which is kept for 15 s.
-_NGINX = """\
-daemon off; worker_processes 1; pid {folder}/{name}.pid; {user}
-events {{}}
-http {{
-  access_log off; {temporary}
-  keepalive_requests 100; keepalive_timeout 15s; tcp_nodelay on;
-  server {{ listen 80; listen [::]:80; root "{root}"; }}
-}}
-"""
+_NGINX = "keepalive_requests 100; keepalive_timeout 15s; tcp_nodelay on;"
 
 #: 1 MB of memory, and copies that are there are used whatever their age (the slides' "forced"). One request of a
 #: connection at a time, as Squid comes.
@@ -83,7 +75,8 @@ def surf(way: Way, seed: int, visit: Sequence[int] | None = None) -> dict[str, A
         folder.chmod(0o755)
         page_sets.to_folder(pages, folder / "www")
         keys: dict[str, object] = {
-            f"hosts.{server}.command": _nginx(server, folder / "www" / server, folder) for server in pages.servers
+            f"hosts.{server}.command": nginx(server, folder / "www" / server, folder, _NGINX)
+            for server in pages.servers
         }
         keys |= {"links.internet.delay": f"{way.t}ms", "links.internet.loss": way.loss}
         real = ["mobile", *pages.servers]
@@ -110,20 +103,6 @@ def surf(way: Way, seed: int, visit: Sequence[int] | None = None) -> dict[str, A
     valid = found["done"] and bool(laboratory.summary["valid"])
     runs = [[*way, seed, found["summary"]["requests_per_connection"], hits]]
     return {"rows": rows, "runs": runs, "valid": valid}
-
-
-def _nginx(name: str, root: Path, folder: Path) -> list[str]:
-    """The command of a server."""
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    config = _NGINX.format(
-        folder=folder,
-        name=name,
-        root=root,
-        user="user root;" if os.geteuid() == 0 else "",
-        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in kinds),
-    )
-    (folder / f"{name}.conf").write_text(config)
-    return [needed("nginx"), "-e", "stderr", "-c", str(folder / f"{name}.conf")]
 
 
 def _gateway(way: Way, servers: list[str], folder: Path) -> list[str]:
