@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from airloom._core import __version__
@@ -83,9 +82,7 @@ class Folder:
             self._remove()
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Removes what was not finished."""
         if self._partial.exists():
             self._remove()

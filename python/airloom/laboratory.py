@@ -20,7 +20,6 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 from weakref import WeakSet
 
@@ -144,9 +143,7 @@ class Lab:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         """Leaves it, ends every program in it, and reads the figures."""
         if self._outside is not None:
             self._outside.leave()
@@ -167,7 +164,7 @@ class Lab:
                     self.results = save(folder, self.scenario, results, "real", more=more)
         finally:
             if folder:
-                folder.__exit__(kind, error, trace)
+                folder.__exit__(kind, *rest)
 
     @property
     def hosts(self) -> dict[str, list[str]]:
@@ -389,9 +386,7 @@ class Program:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Closes its pipes and waits for its end; after an error it is told to end."""
         for file in (self.stdin, self.stdout, self.stderr):
             if file:

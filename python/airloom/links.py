@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from airloom.errors import RunError, UsageError
@@ -103,9 +102,7 @@ class Link(Lab):
         _current.set(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *why: Any) -> None:
         """Closes what was opened, leaves the link, ends every program behind it, and reads the figures."""
         # Whoever closes it may be another thread than the one that it is there for.
         if _current.get() is self:
@@ -115,7 +112,7 @@ class Link(Lab):
         finally:
             self._browser = None
             try:
-                super().__exit__(kind, error, trace)
+                super().__exit__(*why)
             finally:
                 self._outside_threads.close()
         for name, way in (("bytes_up", "uplink"), ("bytes_down", "downlink")):

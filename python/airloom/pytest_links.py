@@ -7,7 +7,6 @@ import re
 import shutil
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
@@ -82,12 +81,10 @@ class TestLink:
             pytest.fail(f"--airloom-required: {why}", pytrace=False)
         pytest.skip(why)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *why: Any) -> None:
         stack, self._stack = self._stack, None
         if stack is not None:
-            stack.__exit__(kind, error, trace)
+            stack.__exit__(*why)
 
     def _new(self) -> Link:
         if self._folder is None:

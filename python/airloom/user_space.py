@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from airloom import _core
@@ -75,9 +74,7 @@ class Forwarding:
         self.addresses = self._core.addresses
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends it, and every connection."""
         core, self._core = self._core, None
         if core is not None:
