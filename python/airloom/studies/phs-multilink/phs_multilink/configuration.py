@@ -76,13 +76,8 @@ def configuration(data: Data) -> Figure:
             axes.plot([PLACES[left], PLACES[right]], [middle, middle], color=LOST, linewidth=1.5, zorder=1)
             rate = scenario["links"][link]["rate"]
             rate = rate["downlink"] if isinstance(rate, dict) else rate
-            axes.text(
-                (PLACES[left] + PLACES[right]) / 2,
-                middle + 1.15,
-                f"Ethernet\n{rate}".replace("Mbit", " Mbit"),
-                ha="center",
-                fontsize=6.5,
-            )
+            said = f"Ethernet\n{rate}".replace("Mbit", " Mbit")
+            axes.text((PLACES[left] + PLACES[right]) / 2, middle + 1.15, said, ha="center", fontsize=6.5)
     # Circuits of a unit stand beside each other.
     order = sorted(range(count), key=lambda n: (units[n], n))
     for place, n in enumerate(order):

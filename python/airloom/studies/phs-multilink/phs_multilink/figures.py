@@ -93,16 +93,10 @@ def alone(run: Run) -> Figure:
     return figure
 
 
-def without(data: Data) -> Figure:
-    """Fig. 5: of the gets at 50 dBuV that are kept, one in which nothing is sent again."""
-    rows = data.table("sequence", "runs", field=50).sort("resent", "seed")
-    return alone(dict(data.runs("sequence", field=50))[rows["seed"][0]])
-
-
-def with_many(data: Data) -> Figure:
-    """Fig. 6: of the gets at 34 dBuV that are kept, that in which most is sent again."""
-    rows = data.table("sequence", "runs", field=34).sort("resent", "seed")
-    return alone(dict(data.runs("sequence", field=34))[rows["seed"][-1]])
+def at_field(field: int, place: int, data: Data) -> Figure:
+    """Figs. 5 and 6: of the gets at so many dBµV that are kept, the first or last by what is sent again."""
+    rows = data.table("sequence", "runs", field=field).sort("resent", "seed")
+    return alone(dict(data.runs("sequence", field=field))[rows["seed"][place]])
 
 
 def series(data: Data) -> Figure:
@@ -164,12 +158,12 @@ FIGURES = {
     ),
     "fig-5": StudyFigure(
         "Fig. 5. Transition of TCP sequence number (When no retransmissions observed)",
-        without,
+        partial(at_field, 50, 0),
         f"A get outdoors at 50 dBµV, at the server. {LOST_POINTS}",
     ),
     "fig-6": StudyFigure(
         "Fig. 6. Transition of TCP sequence number (When retransmissions observed)",
-        with_many,
+        partial(at_field, 34, -1),
         f"A get outdoors at 34 dBµV, at the server: of eight that in which most is sent again. {LOST_POINTS}",
     ),
     "fig-7": StudyFigure(

@@ -100,9 +100,9 @@ def growth(data: Data) -> Evidence:
 # ---- 4.2: a loaded cell --------------------------------------------------------------------------------------------
 
 
-def cell_at(error: float, data: Data) -> Evidence:
-    """A06."""
-    return pair(page_time(data, "cell-tcp", bler=error), page_time(data, "cell-sctp", bler=error), "s")
+def of_protocols(sweep: str, data: Data, **where: Any) -> Evidence:
+    """A06, and A09, A18: page times over TCP and over SCTP."""
+    return pair(*(page_time(data, f"{sweep}-{protocol}", **where) for protocol in ("tcp", "sctp")), "s")
 
 
 def rivals(data: Data) -> Evidence:
@@ -121,21 +121,12 @@ def jain(data: Data) -> Evidence:
 
     def index(rival: str) -> Numbers:
         rate = pl.col("bytes").sum() * 1e9 / pl.col("load_ns").sum()
-        each = (
-            data.table("mixed", "pages", rival=rival)
-            .group_by("seed", "client", maintain_order=True)
-            .agg(rate.alias("rate"))
-        )
+        pages = data.table("mixed", "pages", rival=rival)
+        each = pages.group_by("seed", "client", maintain_order=True).agg(rate.alias("rate"))
         squares = pl.col("rate").sum() ** 2 / (pl.len() * (pl.col("rate") ** 2).sum())
         return each.group_by("seed").agg(squares.alias("index")).sort("seed")["index"].to_numpy()
 
     return value(index("SCTP") / index("TCP"), "")
-
-
-def remains(data: Data) -> Evidence:
-    """A09: a cell that is not congested."""
-    of = [page_time(data, f"load-{protocol}", load="two mobiles") for protocol in ("tcp", "sctp")]
-    return pair(of[0], of[1], "s")
 
 
 def gain(data: Data, sweep: str, **where: Any) -> Numbers:
@@ -193,11 +184,8 @@ def while_missing(protocol: str, data: Data) -> Evidence:
 def waiting(data: Data) -> Evidence:
     """A15: what has arrived waits for what is missing before it, mean over all units of a run."""
     data.at_default_only()
-    of = [
-        np.asarray([float(np.mean(waits(transfer(run)))) for _, run in data.runs(f"holes-{protocol}")])
-        for protocol in ("tcp", "sctp")
-    ]
-    return pair(of[0], of[1], "s")
+    of = ([float(np.mean(waits(transfer(run)))) for _, run in data.runs(f"holes-{p}")] for p in ("tcp", "sctp"))
+    return pair(*of, "s")
 
 
 def bounds(data: Data) -> Evidence:
@@ -225,16 +213,8 @@ def as_many_requests(use: str, data: Data) -> Evidence:
 def first_object(data: Data) -> Evidence:
     """A17: time to the first object of a page, at 0.14."""
     data.at_default_only()
-    of = [page_time(data, "page-tcp", "first_object_ns", bler=0.14)]
-    of.append(page_time(data, "page-sctp", "first_object_ns", bler=0.14, lanes=3))
-    return pair(of[0], of[1], "s")
-
-
-def small_pages(data: Data) -> Evidence:
-    """A18: pages of the size that telephones had, at 0.14."""
-    data.at_default_only()
-    of = [page_time(data, f"small-{protocol}") for protocol in ("tcp", "sctp")]
-    return pair(of[0], of[1], "s")
+    where: dict[str, Any] = {"column": "first_object_ns", "bler": 0.14}
+    return pair(page_time(data, "page-tcp", **where), page_time(data, "page-sctp", **where, lanes=3), "s")
 
 
 # ---- controls ------------------------------------------------------------------------------------------------------
@@ -261,22 +241,19 @@ def errors_cost(data: Data) -> Evidence:
 
 
 COMPUTE = {
-    "A01.none": partial(same_at, 0),
-    "A01.0.001": partial(same_at, 0.001),
-    "A01.0.01": partial(same_at, 0.01),
+    **{f"A01.{error or 'none'}": partial(same_at, error) for error in (0, 0.001, 0.01)},
     "A02.better": better_at_high,
     "A02.grows": lead_grows,
     "A03": lambda data: value(gap(data, 0.001), "s"),
     "A04": lambda data: value(gap(data, 0.14), "s"),
     "A05": three_against_one,
-    "A06.0.001": partial(cell_at, 0.001),
-    "A06.0.05": partial(cell_at, 0.05),
-    "A06.0.14": partial(cell_at, 0.14),
+    **{f"A06.{error}": partial(of_protocols, "cell", bler=error) for error in THREE},
     "A07.tcp": rivals,
     "A07.jain": jain,
     "A08.one": rlc_throughput,
     "A08.cell": partial(rlc_throughput, cell="cell-", stations=("0", "1", "2", "3")),
-    "A09.remains": remains,
+    # A cell that is not congested.
+    "A09.remains": partial(of_protocols, "load", load="two mobiles"),
     "A09.disappears": disappears,
     "A14": growth,
     "A15.tcp-stops": partial(while_missing, "tcp"),
@@ -287,7 +264,8 @@ COMPUTE = {
     "A17.three": partial(as_many_requests, "three connections"),
     "A17.pipelined": partial(as_many_requests, "pipelined"),
     "A17.first": first_object,
-    "A18.small": small_pages,
+    # Pages of the size that telephones had, at 0.14.
+    "A18.small": partial(of_protocols, "small"),
     "same": partial(difference, "same", "called", "TCP", "tcp"),
     "closed-form": closed_form,
     "one-object": partial(difference, "one-object", "lanes", 1, 3),

@@ -156,9 +156,8 @@ def _share(loss: Any) -> float:
 def _chain(axes: Axes, nodes: tuple[str, ...], links: tuple[str, ...]) -> None:
     """Boxes in a row with what lies between them."""
     for n, name in enumerate(nodes):
-        axes.text(
-            2 * n, 0, name, ha="center", va="center", bbox={"boxstyle": "round,pad=0.5", "fc": "white", "ec": DATA}
-        )
+        box = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": DATA}
+        axes.text(2 * n, 0, name, ha="center", va="center", bbox=box)
     for n, said in enumerate(links):
         axes.plot([2 * n + 0.5, 2 * n + 1.5], [0, 0], color=DATA, linewidth=1.3)
         axes.text(2 * n + 1, -0.18, said, ha="center", va="top", fontsize=7.5)

@@ -20,7 +20,7 @@ from airloom.study.drawing import canvas, labelled
 
 from .loads import at_delay, at_loss, rows, spearman
 from .measured import measured, together, visited
-from .ways import DELAYS, LOSSES, PROXIES, VARIANTS, Way, varied
+from .ways import DELAYS, LOSSES, PROXIES, VARIANTS, Way, said, varied
 
 #: What each clock's table is grouped by.
 _WAY = list(Way._fields)
@@ -142,7 +142,7 @@ def scatter(data: Data) -> Figure:
     for n, proxy in enumerate(PROXIES):
         of = found.filter(pl.col("proxy") == proxy)
         mark = {**LINES[n], "linestyle": "none", "markersize": 4.0}
-        axes.plot(of["virtual_s"], of["real_s"], label="no proxy" if proxy == "none" else f"{proxy} proxy", **mark)
+        axes.plot(of["virtual_s"], of["real_s"], label=said(proxy), **mark)
     most = float(max(found["virtual_s"].max(), found["real_s"].max()))  # type: ignore[arg-type,type-var]
     axes.plot((0, most), (0, most), linewidth=0.6, color="black")
     return labelled(figure, axes, "page time in virtual time (s)", "page time in real time (s)", from_zero=False)
@@ -156,15 +156,14 @@ def internet(data: Data) -> Figure:
     shown = (("t", DELAYS, 1.0, "T (ms)"), ("loss", LOSSES, 100.0, "loss (%)"))
     for axes, (vary, over, factor, label) in zip(panels, shown, strict=True):
         for n, proxy in enumerate(PROXIES):
-            said = "no proxy" if proxy == "none" else f"{proxy} proxy"
             at = sorted(over)
             of = [simulated(data, varied(proxy, vary, x))["virtual_s"].mean() for x in at]
-            axes.plot([factor * x for x in at], of, label=f"{said}, virtual", **LINES[n])
+            axes.plot([factor * x for x in at], of, label=f"{said(proxy)}, virtual", **LINES[n])
             other = "loss" if vary == "t" else "t"
             kept = (pl.col("proxy") == proxy) & (pl.col(other) == getattr(Way(proxy), other))
             measured_at = _means(found.filter(kept)).sort(vary)
             xs = (measured_at[vary] * factor).to_list()
-            axes.plot(xs, measured_at["real_s"].to_list(), label=f"{said}, real", **_HOLLOW[n])
+            axes.plot(xs, measured_at["real_s"].to_list(), label=f"{said(proxy)}, real", **_HOLLOW[n])
         axes.set_xlabel(label)
         axes.margins(y=0.1)
         axes.set_ylim(bottom=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,19 @@ from airloom.study.drawing import LEAST, canvas, labelled, means
 
 from .loads import H2_PROXIES, at_delay, at_loss, by_page, by_seed, main, times, whole_list
 from .tables import of_policy
-from .ways import DELAYS, LOSSES, MODES, PROXIES
+from .ways import DELAYS, LOSSES, MODES, PROXIES, said
 
 #: An average over pages, seed by seed.
 Average = Callable[..., Numbers]
 
-#: The configurations of Figs. 4 to 6.
-BY_PAGE = (("none", "no keep-alive"), ("none", "keep-alive"), ("HTTP", "keep-alive"))
+#: The configurations of Figs. 4 to 6, and what the slides call them.
+BY_PAGE = {
+    ("none", "no keep-alive"): "no keep-alive, no proxy",
+    ("none", "keep-alive"): "keep-alive, no proxy",
+    ("HTTP", "keep-alive"): "keep-alive, Squid HTTP proxy",
+}
 
 LOST = "The slides' own points are lost."
-
-
-def said(proxy: str) -> str:
-    """A proxy in words."""
-    return "no proxy" if proxy == "none" else f"{proxy} proxy"
 
 
 def transmitted(data: Data) -> pl.DataFrame:
@@ -41,26 +41,27 @@ def transmitted(data: Data) -> pl.DataFrame:
     return found.filter(pl.col("source").cast(pl.String) == "network")
 
 
-def _histogram(values: Sequence[float], bins: Any, label: str) -> Figure:
-    figure, axes = canvas(height=3.2)
+def _histogram(axes: Axes, values: pl.Series, bins: Any, label: str) -> None:
     axes.set_axisbelow(True)
-    axes.hist(values, bins=bins, color="0.6", edgecolor="black")
+    axes.hist(values.to_list(), bins=bins, color="0.6", edgecolor="black")
     axes.set_xlabel(label)
     axes.set_ylabel("pages")
-    return figure
 
 
 def inline_images(data: Data) -> Figure:
     """Fig. 1."""
     data.at_default_only()
-    counted = data.run("cycle").pages["objects"] - 1
-    return _histogram(counted.to_list(), range(0, 100, 5), "inline images of a page")
+    figure, axes = canvas(height=3.2)
+    _histogram(axes, data.run("cycle").pages["objects"] - 1, range(0, 100, 5), "inline images of a page")
+    return figure
 
 
 def inline_data(data: Data) -> Figure:
     """Fig. 2."""
     inline = transmitted(data).filter(pl.col("object") > 0).group_by("page").agg(pl.col("bytes").sum())
-    return _histogram((inline["bytes"] / 1e3).to_list(), 25, "transmitted inline data of a page (kB)")
+    figure, axes = canvas(height=3.2)
+    _histogram(axes, inline["bytes"] / 1e3, 25, "transmitted inline data of a page (kB)")
+    return figure
 
 
 def servers(data: Data) -> Figure:
@@ -68,11 +69,8 @@ def servers(data: Data) -> Figure:
     host = pl.col("url").str.split("/").list.get(2)
     found = transmitted(data).with_columns(host.alias("host"))
     figure, (left, right) = canvas(1, 2, 3.2)
-    of_page = found.group_by("page").agg(pl.col("host").n_unique())["host"].to_list()
-    left.set_axisbelow(True)
-    left.hist(of_page, bins=np.arange(0.5, max(of_page) + 1), color="0.6", edgecolor="black")
-    left.set_xlabel("servers that a page accesses")
-    left.set_ylabel("pages")
+    of_page = found.group_by("page").agg(pl.col("host").n_unique())["host"]
+    _histogram(left, of_page, np.arange(0.5, max(of_page) + 1), "servers that a page accesses")
     accesses = found["host"].value_counts(sort=True)
     right.set_axisbelow(True)
     right.bar(accesses["host"].to_list(), accesses["count"].to_list(), color="0.6", edgecolor="black")
@@ -102,7 +100,7 @@ def per_page(proxy: str, http: str, data: Data) -> Figure:
 def sorted_pages(data: Data) -> Figure:
     """The three in one."""
     figure, axes = canvas(height=3.8)
-    order = np.argsort(page_times(data, *BY_PAGE[0]), kind="stable")
+    order = np.argsort(page_times(data, *next(iter(BY_PAGE))), kind="stable")
     for n, way in enumerate(BY_PAGE):
         mark = {"marker": LINES[n]["marker"], "color": LINES[n]["color"], "linestyle": "none", "markersize": 3.0}
         label = f"{way[1]}, {said(way[0])}"
@@ -111,8 +109,11 @@ def sorted_pages(data: Data) -> Figure:
     return labelled(figure, axes, "pages, in the order of their times without keep-alive", "page time (s)")
 
 
-def _bars(axes: Axes, groups: Sequence[Sequence[Numbers]], labels: Sequence[str]) -> None:
+def _bars(
+    groups: Sequence[Sequence[Numbers]], labels: Sequence[str], proxies: Sequence[str], y: str, height: float = 3.6
+) -> tuple[Figure, Axes]:
     """A group of bars for each proxy, one bar for each label; 95 % intervals, or each seed where these are few."""
+    figure, axes = canvas(height=height)
     width = 0.8 / len(labels)
     for n, (label, samples) in enumerate(zip(labels, groups, strict=True)):
         at = np.arange(len(samples)) + width * (n - (len(labels) - 1) / 2)
@@ -125,34 +126,31 @@ def _bars(axes: Axes, groups: Sequence[Sequence[Numbers]], labels: Sequence[str]
             reach = np.nan_to_num([[found.value - found.low], [found.high - found.value]])
             axes.errorbar(x, found.value, yerr=reach, capsize=2, color="black", linewidth=1)
     axes.set_axisbelow(True)
+    axes.set_xticks(range(len(proxies)), [said(p) for p in proxies])
+    axes.set_ylabel(y)
+    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(labels))
+    return figure, axes
 
 
 def nine(average: Average, name: str, data: Data) -> Figure:
     """Figs. 7 and 8: three proxies, three uses of HTTP."""
-    figure, axes = canvas(height=3.6)
     groups = [[average(by_seed(data, main(data, p, http)), axis=1) for p in PROXIES] for http in MODES]
-    _bars(axes, groups, MODES)
-    axes.set_xticks(range(len(PROXIES)), [said(p) for p in PROXIES])
-    axes.set_ylabel(f"{name} page time (s)")
+    figure, axes = _bars(groups, MODES, PROXIES, f"{name} page time (s)")
     axes.set_ylim(0, axes.get_ylim()[1])
-    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(MODES))
     return figure
 
 
 def against_none(data: Data) -> Figure:
     """Fig. 9: what a page takes longer through a proxy than without, by the use of HTTP."""
-    figure, axes = canvas(height=3.6)
     proxies = PROXIES[1:]
 
     def longer(proxy: str, http: str) -> Numbers:
         ours, direct = (by_seed(data, main(data, p, http)).mean(axis=1) for p in (proxy, "none"))
         return np.asarray(ours - direct, dtype=np.float64)
 
-    _bars(axes, [[longer(proxy, http) for proxy in proxies] for http in MODES], MODES)
+    groups = [[longer(proxy, http) for proxy in proxies] for http in MODES]
+    figure, axes = _bars(groups, MODES, proxies, "mean page time less\nthat without proxy (s)")
     axes.axhline(0, linewidth=0.8, color="black")
-    axes.set_xticks(range(len(proxies)), [said(p) for p in proxies])
-    axes.set_ylabel("mean page time less\nthat without proxy (s)")
-    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(MODES))
     return figure
 
 
@@ -171,14 +169,9 @@ def over(what: str, average: Average, name: str, data: Data) -> Figure:
 
 def http2(data: Data) -> Figure:
     """HTTP/2 beside what the slides had."""
-    figure, axes = canvas(height=3.4)
     groups = [[by_seed(data, main(data, p, http)).mean(axis=1) for p in H2_PROXIES] for http in MODES[1:]]
     groups.append([by_seed(data, times(data, "http2", proxy=p), "http2").mean(axis=1) for p in H2_PROXIES])
-    _bars(axes, groups, [*MODES[1:], "HTTP/2"])
-    axes.set_xticks(range(len(H2_PROXIES)), [said(p) for p in H2_PROXIES])
-    axes.set_ylabel("mean page time (s)")
-    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=3)
-    return figure
+    return _bars(groups, [*MODES[1:], "HTTP/2"], H2_PROXIES, "mean page time (s)", 3.4)[0]
 
 
 def nagle(data: Data) -> Figure:
@@ -222,11 +215,10 @@ FIGURES = {
         "Both things that the title may mean: how many servers a page accesses, and how often each server is accessed,"
         f" in one cycle of the 135 pages. {LOST}",
     ),
-    "fig-4": StudyFigure("Fig. 4. HTTP 1.1, no keep-alive, no proxy", partial(per_page, *BY_PAGE[0]), _PAGE + LOST),
-    "fig-5": StudyFigure("Fig. 5. HTTP 1.1, keep-alive, no proxy", partial(per_page, *BY_PAGE[1]), _PAGE + LOST),
-    "fig-6": StudyFigure(
-        "Fig. 6. HTTP 1.1, keep-alive, Squid HTTP proxy", partial(per_page, *BY_PAGE[2]), _PAGE + LOST
-    ),
+    **{
+        f"fig-{n}": StudyFigure(f"Fig. {n}. HTTP 1.1, {how}", partial(per_page, *way), _PAGE + LOST)
+        for n, (way, how) in enumerate(BY_PAGE.items(), 4)
+    },
     "fig-7": StudyFigure("Fig. 7. Mean", partial(nine, np.mean, "mean"), _NINE + LOST),
     "fig-8": StudyFigure("Fig. 8. Median", partial(nine, np.median, "median"), _NINE + LOST),
     "fig-9": StudyFigure(
@@ -235,20 +227,16 @@ FIGURES = {
         "The slides have a second figure of means beside what they observe; what it adds to the first is lost. Here the"
         " same means less those without proxy, of which the observations speak.",
     ),
-    "fig-10": StudyFigure(
-        "Fig. 10. Keep-alive, no pipelining: mean over T", partial(over, "delay", np.mean, "mean"), _OVER + LOST
-    ),
-    "fig-11": StudyFigure(
-        "Fig. 11. Keep-alive, no pipelining: median over T", partial(over, "delay", np.median, "median"), _OVER + LOST
-    ),
-    "fig-12": StudyFigure(
-        "Fig. 12. Keep-alive, no pipelining: mean over the loss", partial(over, "loss", np.mean, "mean"), _OVER + LOST
-    ),
-    "fig-13": StudyFigure(
-        "Fig. 13. Keep-alive, no pipelining: median over the loss",
-        partial(over, "loss", np.median, "median"),
-        _OVER + LOST,
-    ),
+    **{
+        f"fig-{n}": StudyFigure(
+            f"Fig. {n}. Keep-alive, no pipelining: {name} over {'T' if what == 'delay' else 'the loss'}",
+            partial(over, what, average, name),
+            _OVER + LOST,
+        )
+        for n, (what, (name, average)) in enumerate(
+            product(("delay", "loss"), (("mean", np.mean), ("median", np.median))), 10
+        )
+    },
     "pages": StudyFigure(
         "Figs. 4 to 6 in one, page by page (N20)",
         sorted_pages,

@@ -143,7 +143,7 @@ def configuration(data: Data) -> Evidence:
 
 
 def more_requests(data: Data) -> Evidence:
-    """N25."""
+    """N04, N25."""
     return pair(requests(data, "HTTP"), requests(data, "none"), "requests per connection")
 
 
@@ -163,14 +163,9 @@ def no_cache(data: Data) -> Evidence:
     return pair(ours["load_ns"].to_numpy() / 1e9, direct.sort("seed", "page")["load_ns"].to_numpy() / 1e9, "s")
 
 
-def against_direct_at_delay(t: float, data: Data) -> Evidence:
-    """N06, N23."""
-    return pair(at_delay(data, "TCP", t), at_delay(data, "none", t), "s")
-
-
-def against_direct_at_loss(loss: float, data: Data) -> Evidence:
-    """N06, N23."""
-    return pair(at_loss(data, "TCP", loss), at_loss(data, "none", loss), "s")
+def against_direct(at: Callable[[Data, str, float], Numbers], x: float, data: Data) -> Evidence:
+    """N06, N23: the TCP proxy and none at a delay or loss."""
+    return pair(at(data, "TCP", x), at(data, "none", x), "s")
 
 
 def twice(data: Data) -> Evidence:
@@ -187,10 +182,10 @@ COMPUTE: dict[str, Computation] = {
     "N03.keep-alive": partial(proxies, "TCP", "none", "keep-alive"),
     "N03.pipelining": partial(proxies, "TCP", "none", "pipelining"),
     "N04.time": partial(modes, "HTTP", "keep-alive", "no keep-alive"),
-    "N04.requests": lambda data: pair(requests(data, "HTTP"), requests(data, "none"), "requests per connection"),
+    "N04.requests": more_requests,
     "N05.profile": lambda data: pair(gain(data, "HTTP"), gain(data, "none"), "s"),
-    "N06.delay": partial(against_direct_at_delay, 400),
-    "N06.loss": partial(against_direct_at_loss, 0.05),
+    "N06.delay": partial(against_direct, at_delay, 400),
+    "N06.loss": partial(against_direct, at_loss, 0.05),
     "N07.virtual": partial(proxies, "HTTP", "none", "keep-alive"),
     "N08.virtual": partial(proxies, "HTTP", "none", "pipelining"),
     "N08.unsupported": not_supported,
@@ -213,8 +208,8 @@ COMPUTE: dict[str, Computation] = {
     "N22.delay": partial(rises, at_delay, tuple(sorted(DELAYS)), "delay"),
     "N22.loss": partial(rises, at_loss, LOSSES, "loss"),
     "N23.well": partial(proxies, "TCP", "none", "keep-alive"),
-    "N23.delay": partial(against_direct_at_delay, 200),
-    "N23.loss": partial(against_direct_at_loss, 0.05),
+    "N23.delay": partial(against_direct, at_delay, 200),
+    "N23.loss": partial(against_direct, at_loss, 0.05),
     "N24.virtual": configuration,
     "N25.requests": more_requests,
     "N25.hits": hits,

@@ -50,3 +50,8 @@ WAYS = (
 )
 #: What a quick measurement has.
 FEW_WAYS = (Way("none"), Way("none", "pipelining"), Way("TCP"), Way("HTTP"))
+
+
+def said(proxy: str) -> str:
+    """A proxy in words."""
+    return "no proxy" if proxy == "none" else f"{proxy} proxy"

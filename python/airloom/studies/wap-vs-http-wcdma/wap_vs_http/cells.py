@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from airloom.study import Numbers
 def cells(
     axes: Axes,
     shown: Numbers,
-    text: Callable[[int, int], str],
+    texts: Sequence[Sequence[str]],
     limit: float,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -24,7 +24,7 @@ def cells(
     for i in range(len(rows)):
         for j in range(len(columns)):
             colour = "white" if abs(shown[i, j]) > 0.6 * limit else "black"
-            axes.text(j, i, text(i, j), ha="center", va="center", fontsize=6.5, color=colour)
+            axes.text(j, i, texts[i][j], ha="center", va="center", fontsize=6.5, color=colour)
     axes.grid(visible=False)
     axes.set_xticks(range(len(columns)), columns, fontsize=7)
     axes.set_yticks(range(len(rows)), rows, fontsize=7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,9 @@ def fig_5(data: Data) -> Figure:
 def fig_6(data: Data) -> Figure:
     """Response time against size, both axes logarithmic."""
     figure, axes = canvas()
-    n = 0
-    for downlink in DOWNLINKS:
-        for name, of in (("WAP 1.1", wap), ("HTTP/TCP", http)):
-            times = [of(data, size=size, downlink=downlink, fer=ERRORS) for size in SIZES]
-            means(axes, SIZES, times, n, f"{name}, {downlink} kbit/s")
-            n += 1
+    for n, (downlink, (name, of)) in enumerate(product(DOWNLINKS, (("WAP 1.1", wap), ("HTTP/TCP", http)))):
+        times = [of(data, size=size, downlink=downlink, fer=ERRORS) for size in SIZES]
+        means(axes, SIZES, times, n, f"{name}, {downlink} kbit/s")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(SIZES, [f"{size}K" for size in SIZES])
@@ -139,7 +137,7 @@ def verdict_map(data: Data) -> Figure:
             ]
             axes = plots[row][column]
             names = labels if column == 0 else [""] * len(labels)
-            cells(axes, np.log2(shares), lambda i, j, texts=texts: texts[i][j], 1.5, names, groups)  # type: ignore[misc]
+            cells(axes, np.log2(shares), texts, 1.5, names, groups)
             axes.set_title(f"{size} kB, {downlink} kbit/s", loc="left", fontsize=8)
     figure.supxlabel("packets of a group", fontsize=9)
     figure.supylabel("TCP's window at the request, and what the client acknowledges", fontsize=9)
@@ -156,9 +154,8 @@ def gateway_time(data: Data) -> Figure:
     for request in (150, 300, 450, 600):
         mean = float(http(data, "request", request=request).mean())
         axes.axhline(mean, color=FAINT, linewidth=1.0)
-        axes.text(
-            1.01, mean, f"HTTP, {request} octets", va="center", fontsize=7.5, transform=axes.get_yaxis_transform()
-        )
+        said, beside = f"HTTP, {request} octets", axes.get_yaxis_transform()
+        axes.text(1.01, mean, said, va="center", fontsize=7.5, transform=beside)
     return labelled(figure, axes, "time of the gateway (ms)", "response time of 1 kB (s)", from_zero=False)
 
 
@@ -194,7 +191,7 @@ def heat_map(data: Data) -> Figure:
             )
             texts = [[f"{x:.2f}" if np.isfinite(x) else "fails" for x in row] for row in found]
             shown = np.log2(np.where(np.isfinite(found), found, 1e9))
-            cells(axes, shown, lambda i, j, texts=texts: texts[i][j], 1.5, rows, columns)  # type: ignore[misc]
+            cells(axes, shown, texts, 1.5, rows, columns)
             axes.tick_params("x", rotation=60)
             edge(axes, found < 1)
             packets = "32 Kbytes" if group == bearers.LARGE else "3 packets"
@@ -268,14 +265,11 @@ FIGURES = {
 def times_table(data: Data) -> tuple[list[str], list[list[Any]]]:
     """Fig. 6 as numbers."""
     rows = []
-    for downlink in DOWNLINKS:
-        for size in SIZES:
-            for errors in (0, 1, 5, 10):
-                where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": errors}
-                by_http, by_wap = http(data, **where), wap(data, **where)
-                d = paired_difference(by_wap, by_http)
-                difference = f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
-                rows.append([downlink, size, errors, *(interval(x) for x in (by_http, by_wap)), difference])
+    for downlink, size, errors in product(DOWNLINKS, SIZES, (0, 1, 5, 10)):
+        by_http, by_wap = (of(data, size=size, downlink=downlink, fer=errors) for of in (http, wap))
+        d = paired_difference(by_wap, by_http)
+        difference = f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
+        rows.append([downlink, size, errors, interval(by_http), interval(by_wap), difference])
     return ["kbit/s", "kB", "% of frames in error", "HTTP/TCP, s", "WAP, s", "WAP minus HTTP/TCP, s"], rows
 
 

@@ -79,11 +79,7 @@ def over_the_radio(size: float, downlink: int, encoder: str, data: Data) -> Evid
     """U08: the deck encoded and as it is, over the bearer of Table 1."""
     data.at_default_only()
     where = {"size": size, "downlink": downlink}
-    return pair(
-        wap(data, "pay-off-radio", encoder=encoder, **where),
-        wap(data, "pay-off-radio", encoder="none", **where),
-        "s",
-    )
+    return pair(*(wap(data, "pay-off-radio", encoder=e, **where) for e in (encoder, "none")), "s")
 
 
 # ---- headers (4.2) -------------------------------------------------------------------------------------------------
@@ -141,7 +137,7 @@ def pay_off_figure(data: Data) -> Figure:
         shown = np.nan_to_num(saved, nan=0.0, posinf=1e9, neginf=-1e9)
         texts = [[_cell(ms) for ms in row] for row in saved]
         rows, columns = [f"{size:g}" for size in SIZES], [f"{rate:g}" for rate in RATES]
-        cells(axes, shown, lambda i, j, texts=texts: texts[i][j], 600, rows, columns)  # type: ignore[misc]
+        cells(axes, shown, texts, 600, rows, columns)
         edge(axes, shown > 0)
         axes.set_title(title, loc="left", fontsize=8)
     plots[0].set_ylabel("deck (kB)")
@@ -156,10 +152,7 @@ def _cell(saved: float) -> str:
         return "plain\nfails"
     if np.isneginf(saved):
         return "fails"
-    seconds = saved / 1e3
-    return (
-        f"{round(saved):+d}" if abs(seconds) < 1 else f"{seconds:+.1f} s" if abs(seconds) < 10 else f"{seconds:+.0f} s"
-    )
+    return f"{round(saved):+d}" if abs(saved) < 1e3 else f"{saved / 1e3:+.{1 if abs(saved) < 1e4 else 0}f} s"
 
 
 def break_even_figure(data: Data) -> Figure:

@@ -71,16 +71,15 @@ def fig_1(data: Data) -> Figure:
     right = [
         ("HTML, XHTML, pictures", by_http["content"], True),
         ("HTTP", by_http["HTTP"], True),
-        ("", None, None),
+        ("", None, False),
         ("TLS", None, False),
         ("TCP over IP", by_http["TCP"] + by_http["IP"], True),
     ]
     for x, stack in ((0.2, left), (5.4, right)):
         for n, (name, octets, is_ours) in enumerate(stack):
-            if is_ours is None:
-                continue
             text = name if octets is None else f"{name}: {octets} octets"
-            _box(axes, x, 5.2 - n * 1.05, 4.4, 0.9, text, is_ours=is_ours)
+            if text:
+                _box(axes, x, 5.2 - n * 1.05, 4.4, 0.9, text, is_ours=is_ours)
     _box(axes, 0.2, 0.0, 9.6, 0.85, "bearer: umts-dch (RLC over dedicated channels)")
     return figure
 
@@ -95,14 +94,8 @@ def fig_2(data: Data) -> Figure:
     figure, axes = canvas(height=2.7)
     _blank(axes, 12.4, 3.4)
     browser = scenario["hosts"]["mobile"]["app"][0]["wap-browser"]
-    _box(
-        axes,
-        0.1,
-        1.0,
-        2.7,
-        1.6,
-        f"WAP client\nwap-browser\nWSP, WTP; groups of\n{browser['wtp']['maximum_group']} at most",
-    )
+    groups = browser["wtp"]["maximum_group"]
+    _box(axes, 0.1, 1.0, 2.7, 1.6, f"WAP client\nwap-browser\nWSP, WTP; groups of\n{groups} at most")
     _box(axes, 4.8, 1.0, 2.7, 1.6, "WAP gateway\nwap-gateway\nWML, WSP, WTP |\nHTTP, TCP")
     _box(axes, 9.5, 1.0, 2.7, 1.6, "origin server\nhttp-server\nHTTP/1.1")
     for x, end in ((2.8, 4.8), (7.5, 9.5)):
@@ -110,15 +103,8 @@ def fig_2(data: Data) -> Figure:
     down, up = radio["rate"]["downlink"], radio["rate"]["uplink"]
     axes.text(3.8, 2.75, f"{radio['bearer']}\n{down} down\n{up} up", ha="center", va="bottom", fontsize=7.5)
     axes.text(8.5, 2.75, f"wire\n{lan['rate']['downlink']}", ha="center", va="bottom", fontsize=7.5)
-    loss = radio["loss"]["downlink"]
-    axes.text(
-        3.8,
-        0.75,
-        f"{float(_probability(loss)):.0%} of FEC frames\nin error, RLC repeats",
-        ha="center",
-        va="top",
-        fontsize=7.5,
-    )
+    lost = f"{float(_probability(radio['loss']['downlink'])):.0%} of FEC frames\nin error, RLC repeats"
+    axes.text(3.8, 0.75, lost, ha="center", va="top", fontsize=7.5)
     return figure
 
 
@@ -146,16 +132,8 @@ def fig_3(_: Data) -> Figure:
     ):
         axes.set_axis_off()
         axes.set_title(title, loc="left", fontsize=9)
-        axes.text(
-            0,
-            1,
-            "\n".join(text),
-            family="DejaVu Sans Mono",
-            fontsize=6.3,
-            va="top",
-            linespacing=1.5,
-            transform=axes.transAxes,
-        )
+        letters = {"family": "DejaVu Sans Mono", "fontsize": 6.3, "linespacing": 1.5}
+        axes.text(0, 1, "\n".join(text), va="top", transform=axes.transAxes, **letters)
     return figure
 
 
@@ -181,12 +159,8 @@ def fig_8(data: Data) -> Figure:
                 _box(axes, x, 4.2 - n * 0.83, 2.6, 0.75, layer)
     for x in (2.7, 7.5):
         axes.annotate("", (x + 2.2, 0.4), (x, 0.4), arrowprops={"arrowstyle": "<->", "color": FAINT})
-    axes.annotate(
-        "",
-        (9.7, 4.2 - 2 * 0.83 + 0.6),
-        (2.7, 4.2 - 2 * 0.83 + 0.6),
-        arrowprops={"arrowstyle": "<->", "color": DATA, "connectionstyle": "arc3,rad=-0.25"},
-    )
+    height, arc = 4.2 - 2 * 0.83 + 0.6, {"connectionstyle": "arc3,rad=-0.25"}
+    axes.annotate("", (9.7, height), (2.7, height), arrowprops={"arrowstyle": "<->", "color": DATA, **arc})
     axes.text(6.2, 4.6, "TLS from end to end", ha="center", fontsize=8, color=DATA)
     return figure
 
