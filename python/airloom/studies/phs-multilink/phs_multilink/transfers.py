@@ -151,17 +151,12 @@ def _third(_: Data) -> Evidence:
     return exact(3 * 186.37 - 2 * 296.67, "kbit/s")
 
 
-def _rates() -> dict[str, Computation]:
-    """K01 and K02."""
-    found: dict[str, Computation] = {}
-    for claim, way in (("K01", "get"), ("K02", "put")):
-        for distance in POINTS:
-            found[f"{claim}.{round(distance)}m"] = partial(table_1, way, distance)
-    return found
-
-
 COMPUTE: dict[str, Computation] = {
-    **_rates(),
+    **{
+        f"{claim}.{round(distance)}m": partial(table_1, way, distance)
+        for claim, way in (("K01", "get"), ("K02", "put"))
+        for distance in POINTS
+    },
     "K01.field": field,
     "K03.disturbed": disturbed,
     "K03.others": others,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -197,9 +198,8 @@ def frame_errors(data: Data) -> float:
 def frames_share_their_fate(data: Data) -> Evidence:
     """U21: within a TTI all blocks are lost or none is."""
     run = capture(data, size=100, downlink=384, fer=ERRORS)
-    at_tx = run.packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(
-        pl.col("point") == "radio.rlc.dl.tx"
-    )
+    packets = run.packets.with_columns(pl.col("point", "event").cast(pl.String))
+    at_tx = packets.filter(pl.col("point") == "radio.rlc.dl.tx")
     sent = at_tx.filter(pl.col("event").is_in(["tx", "retx", "ack"])).group_by("t_ns").len("sent")
     lost = at_tx.filter(pl.col("event") == "drop").group_by("t_ns").len("lost")
     both = lost.join(sent, on="t_ns", how="left")
@@ -234,21 +234,14 @@ def receive_window(data: Data) -> Evidence:
     return Setting(int.from_bytes(opening(data)[0][14:16]), "octets")
 
 
-def initial_window(data: Data) -> Evidence:
-    """U23: an increased initial window, against one segment of RFC 2001."""
-    return first_flight(data)
+def fading(of: Callable[[Numbers], Numbers], data: Data) -> Evidence:
+    """U34: of response times, with frame errors in bursts and independent."""
+    return pair(*(of(response(data, "fading", frames=how)) for how in ("bursts of 5", "independent")), "s")
 
 
-def fading_mean(data: Data) -> Evidence:
-    """U34: mean response time with frame errors in bursts and independent."""
-    return pair(response(data, "fading", frames="bursts of 5"), response(data, "fading", frames="independent"), "s")
-
-
-def fading_spread(data: Data) -> Evidence:
-    """U34: distance of each seed from the median, in bursts and independent."""
-    bursts = response(data, "fading", frames="bursts of 5")
-    alone = response(data, "fading", frames="independent")
-    return pair(np.abs(bursts - np.median(bursts)), np.abs(alone - np.median(alone)), "s")
+def from_median(times: Numbers) -> Numbers:
+    """Distance of each seed from the median."""
+    return np.abs(times - np.median(times))
 
 
 # ---- controls ------------------------------------------------------------------------------------------------------
@@ -297,10 +290,9 @@ def second_clock(data: Data) -> Evidence:
     ratios: dict[int, list[float]] = {}
     data.results("emulated")  # without it there is nothing to look at
     for downlink in DOWNLINKS:
-        model = [
-            float(data.per_seed("emulated-model", "pages", "load_ns", page=page, downlink=downlink).mean())
-            for page in range(OBJECT, OBJECT + len(SIZES))
-        ]
+        where: dict[str, Any] = {"column": "load_ns", "downlink": downlink}
+        pages = range(OBJECT, OBJECT + len(SIZES))
+        model = [float(data.per_seed("emulated-model", "pages", page=page, **where).mean()) for page in pages]
         for seed, run in data.runs("emulated", downlink=downlink):
             shares = [took / mean for took, mean in zip(real_responses(run), model, strict=True)]
             ratios.setdefault(seed, []).extend(shares)
@@ -341,11 +333,12 @@ COMPUTE = {
     "U21.whole-frames": frames_share_their_fate,
     "U22.open-connection": connections_for_object,
     "U23.sack": selective_acks,
-    "U23.initial-window": initial_window,
+    # An increased one, against one segment of RFC 2001.
+    "U23.initial-window": first_flight,
     "U23.receive-window": receive_window,
     "U28.round-trip": loaded_round_trip,
-    "U34.mean": fading_mean,
-    "U34.spread": fading_spread,
+    "U34.mean": partial(fading, np.asarray),
+    "U34.spread": partial(fading, from_median),
     "closed-form": closed_form,
     "idle-echo": idle_echo,
     # Nothing may be left of U15.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,8 +14,11 @@ from airloom.run import Run
 from airloom.study import Data, Evidence, NotSwept, Numbers, exact, pair, value
 from airloom.study.rules import Setting
 
-from .http_side import ERRORS, OBJECT, echo_ms, milliseconds, round_trip_ms
+from .http_side import DOWNLINKS, ERRORS, OBJECT, echo_ms, milliseconds, round_trip_ms
 from .http_side import response as http
+
+#: Response times, one number per seed, by WAP or HTTP/TCP.
+Times = Callable[..., Numbers]
 
 #: Half of the client's pause between two pages, ns.
 HALF_PAUSE = 2_500_000_000
@@ -28,16 +32,12 @@ def wap(data: Data, sweep: str = "core-wap", **where: Any) -> Numbers:
     return http(data, sweep, **where)
 
 
-def first_is_wap(size: int, downlink: int, data: Data) -> Evidence:
-    """WAP against HTTP/TCP under the same seeds."""
-    where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
-    return pair(wap(data, **where), http(data, **where), "s")
+def both(first: Times, second: Times, size: int, downlink: int, data: Data, unit: str = "s") -> Evidence:
+    """WAP against HTTP/TCP, or the other way round, under the same seeds."""
+    return pair(*(of(data, size=size, downlink=downlink, fer=ERRORS) for of in (first, second)), unit)
 
 
-def first_is_http(size: int, downlink: int, data: Data) -> Evidence:
-    """HTTP/TCP against WAP under the same seeds."""
-    where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
-    return pair(http(data, **where), wap(data, **where), "s")
+first_is_wap, first_is_http = partial(both, wap, http), partial(both, http, wap)
 
 
 # ---- captures ------------------------------------------------------------------------------------------------------
@@ -153,11 +153,8 @@ def closure(data: Data) -> Evidence:
 def asynchronous(data: Data) -> Evidence:
     """U18: five objects of 1 Kbyte, the first alone."""
     data.at_default_only()
-    return pair(
-        wap(data, "several-wap", count=5, transactions="asynchronous"),
-        wap(data, "several-wap", count=5, transactions="one by one"),
-        "s",
-    )
+    how = ("asynchronous", "one by one")
+    return pair(*(wap(data, "several-wap", count=5, transactions=each) for each in how), "s")
 
 
 def settings_of_wtp(data: Data) -> Evidence:
@@ -209,12 +206,6 @@ def slope(data: Data) -> Evidence:
     return value((long - none) * 1e3 / 150, "")
 
 
-def at_100(data: Data) -> Evidence:
-    """U13: 100 Kbytes by WAP over HTTP/TCP."""
-    where: dict[str, Any] = {"size": 100, "downlink": 384, "fer": ERRORS}
-    return pair(wap(data, **where), http(data, **where), "")
-
-
 def no_groups(data: Data) -> Evidence:
     """Control: 100 kB in one group, against groups of 32 Kbytes."""
     data.at_default_only()
@@ -244,11 +235,8 @@ COMPUTE = {
     "U11.wap-pull": pull,
     "U11.wap-closure": closure,
     "U11.no-set-up": own_session,
-    "U13.1-384": partial(first_is_wap, 1, 384),
-    "U13.1-64": partial(first_is_wap, 1, 64),
-    "U13.10-384": partial(first_is_wap, 10, 384),
-    "U13.10-64": partial(first_is_wap, 10, 64),
-    "U13.100": at_100,
+    **{f"U13.{size}-{rate}": partial(first_is_wap, size, rate) for size in (1, 10) for rate in DOWNLINKS},
+    "U13.100": partial(first_is_wap, 100, 384, unit=""),
     "U14.ordering": partial(first_is_http, 1, 384),
     "U14.ordering-64": partial(first_is_http, 1, 64),
     "U14.size": partial(first_is_http, 1, 384),
@@ -270,9 +258,7 @@ COMPUTE = {
     "U32": parts,
     "U31.conversion": partial(capacity, "converted from HTML"),
     "U31.encoding": partial(capacity, "encoded"),
-    "U36.150": partial(break_even, 150),
-    "U36.300": partial(break_even, 300),
-    "U36.600": partial(break_even, 600),
+    **{f"U36.{request}": partial(break_even, request) for request in (150, 300, 600)},
     "U36.slope": slope,
     "U36.grows": grows_with_request,
     "U36.turns": at_60_ms,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -124,17 +125,9 @@ def on_air(data: Data, protocol: str, drop: int) -> Numbers:
     return np.asarray(up + down, dtype=np.float64)
 
 
-def _rows() -> dict[str, Computation]:
-    """W01 to W12: time and octets of each row of Table 1."""
-    found: dict[str, Computation] = {}
-    number = 1
-    for drop in DROPS:
-        for protocol in ("tcp", "wwp"):
-            name = f"W{number:02}"
-            found[f"{name}.time"] = lambda data, p=protocol, d=drop: value(seconds(data, p, d), "s")  # type: ignore[misc]
-            found[f"{name}.octets"] = lambda data, p=protocol, d=drop: value(over(data, p, d) / 1000, "kB")  # type: ignore[misc]
-            number += 1
-    return found
+def row(of: Callable[[Data, str, int], Numbers], unit: str, protocol: str, drop: int, data: Data) -> Evidence:
+    """W01 to W12: time, or octets, of a row of Table 1."""
+    return value(of(data, protocol, drop) / (1000 if unit == "kB" else 1), unit)
 
 
 def worse(what: Callable[[Data, str, int], Numbers], drop: int, unit: str, data: Data) -> Evidence:
@@ -143,14 +136,17 @@ def worse(what: Callable[[Data, str, int], Numbers], drop: int, unit: str, data:
 
 
 COMPUTE: dict[str, Computation] = {
-    **_rows(),
+    **{
+        f"W{number:02}.{what}": partial(row, of, unit, protocol, drop)
+        for number, (drop, protocol) in enumerate(product(DROPS, ("tcp", "wwp")), 1)
+        for what, of, unit in (("time", seconds, "s"), ("octets", over, "kB"))
+    },
     "W13": lambda data: value(ratio_of_times(data, 0), ""),
-    "W14.least": partial(extreme, 10, "time", np.min),
-    "W14.most": partial(extreme, 10, "time", np.max),
-    "W15.least": partial(extreme, 33, "time", np.min),
-    "W15.most": partial(extreme, 33, "time", np.max),
-    "W16.least": partial(extreme, 50, "time", np.min),
-    "W16.most": partial(extreme, 50, "time", np.max),
+    **{
+        f"{claim}.{what}": partial(extreme, drop, "time", pick)
+        for claim, drop in (("W14", 10), ("W15", 33), ("W16", 50))
+        for what, pick in (("least", np.min), ("most", np.max))
+    },
     "W17.time": partial(spread, seconds),
     "W17.octets": partial(spread, over),
     "W17.energy": partial(spread, lambda data, protocol, drop: joules(data, f"table-1-{protocol}", drop=drop)),
