@@ -23,25 +23,21 @@ def markdown(document: Document, folder: str) -> str:
         paper["summary"],
         f"**Of {sum(document['score'].values())} claims: {score}.** Parts and procedures: "
         f"{text.counts(document['score_parts'])}. Given, and in no score: {document['given']}.",
-        f"From the full run: {_thousands(cost['runs'])} simulated runs, {cost['core_s'] / 60:.0f} minutes of one core; "
+        f"From the full run: {cost['runs']:,} simulated runs, {cost['core_s'] / 60:.0f} minutes of one core; "
         f"`airloom study run {name}` makes it again, `airloom study report {name}` shows it without. How the study is "
         f"built: [its README]({folder}/README.md). What the words mean: [verdicts](../explanation/verdicts.md). In the "
         "figures the paper's numbers are hollow and ours solid.",
-        *_figures("## The paper's figures", document, "fig-", folder, of_paper=True),
-        *_tables("## The paper's tables", document, "table-", of_paper=True),
+        *_shown("## The paper's figures", document, "figures", folder, of_paper=True),
+        *_shown("## The paper's tables", document, "tables", folder, of_paper=True),
         *_differing(document),
         *_list("## What held", document, lambda c: c["verdict"] in ("holds", "fitted")),
-        *_figures("## Further figures", document, "fig-", folder, of_paper=False),
-        *_tables("## Further tables", document, "table-", of_paper=False),
+        *_shown("## Further figures", document, "figures", folder, of_paper=False),
+        *_shown("## Further tables", document, "tables", folder, of_paper=False),
         *_list("## Given: no results, not scored", document, lambda c: c["verdict"] == GIVEN),
         *_list("## Not covered", document, lambda c: c["verdict"] == NOT_COVERED),
         *_rest(document),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _thousands(n: int) -> str:
-    return f"{n:,}"
 
 
 def _list(heading: str, document: Document, chosen: Any) -> list[str]:
@@ -86,22 +82,14 @@ def _claims_at(document: Document, key: str) -> list[str]:
     return ["\n".join(items)] if items else []
 
 
-def _figures(heading: str, document: Document, prefix: str, folder: str, *, of_paper: bool) -> list[str]:
-    chosen = [e for e in document["figures"] if e["key"].startswith(prefix) == of_paper]
+def _shown(heading: str, document: Document, what: str, folder: str, *, of_paper: bool) -> list[str]:
+    """`figures` or `tables`, each with what is claimed of it."""
+    prefix = {"figures": "fig-", "tables": "table-"}[what]
+    chosen = [e for e in document[what] if e["key"].startswith(prefix) == of_paper]
     found: list[str] = [heading] if chosen else []
     for e in chosen:
-        found += [f"### {e['title']}", f"![{e['title']}]({folder}/shipped/{e['key']}.png)"]
-        found += [e["caption"]] if e["caption"] else []
-        found += _claims_at(document, e["key"])
-    return found
-
-
-def _tables(heading: str, document: Document, prefix: str, *, of_paper: bool) -> list[str]:
-    chosen = [e for e in document["tables"] if e["key"].startswith(prefix) == of_paper]
-    found: list[str] = [heading] if chosen else []
-    for e in chosen:
-        table = text.own_table(e)
-        found += [f"### {e['title']}", _table(table.columns, table.rows)]
+        picture = f"![{e['title']}]({folder}/shipped/{e['key']}.png)"
+        found += [f"### {e['title']}", picture if what == "figures" else _table(text.own_table(e))]
         found += [e["caption"]] if e["caption"] else []
         found += _claims_at(document, e["key"])
     return found
@@ -111,17 +99,13 @@ def _rest(document: Document) -> Iterable[str]:
     """Assumptions, map and controls."""
     for table in text.tables(document):
         if table.title.startswith(("Assumptions", "Verdict map", "Controls")):
-            yield f"## {table.title}"
-            yield _table(table.columns, table.rows)
+            yield from (f"## {table.title}", _table(table))
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
-
-
-def _cell(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ")
+def _table(table: text.Table) -> str:
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    cells = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 def index(documents: Sequence[Document]) -> str:
@@ -141,5 +125,5 @@ def index(documents: Sequence[Document]) -> str:
     return (
         "# Replications\n\nPapers, held claim by claim against what the same networks do here. The pages are made by\n"
         "`make replications` from the full runs that ship with the package. What of each paper is here, system by\n"
-        f"system and figure by figure: [coverage](coverage.md).\n\n{_table(columns, rows)}\n"
+        f"system and figure by figure: [coverage](coverage.md).\n\n{_table(text.Table('', columns, rows))}\n"
     )

@@ -85,16 +85,20 @@ def leaves(document: Document) -> list[Claim]:
     return [leaf for whole in wholes(document) for leaf in (parts(document, whole) or [whole])]
 
 
+def _whole(document: Document, claim: Claim) -> Claim:
+    """What it is a part of, or the claim itself."""
+    return next((c for c in document["claims"] if c["id"] == claim["whole"]), claim)
+
+
 def full_says(document: Document, claim: Claim) -> str:
     """What a claim says; of a part, with what its whole says."""
-    whole = next((c for c in document["claims"] if c["id"] == claim["whole"]), None)
-    return f"{whole['says']}: {claim['says']}" if whole and whole["says"] != claim["says"] else str(claim["says"])
+    whole = _whole(document, claim)
+    return f"{whole['says']}: {claim['says']}" if whole["says"] != claim["says"] else str(claim["says"])
 
 
 def because(document: Document, claim: Claim) -> str:
     """Why ours differs, in the study's words: said of the claim, or of its whole."""
-    whole = next((c for c in document["claims"] if c["id"] == claim["whole"]), None)
-    return str(claim["because"] or (whole["because"] if whole else ""))
+    return str(claim["because"] or _whole(document, claim)["because"])
 
 
 def deviations(document: Document) -> list[str]:
