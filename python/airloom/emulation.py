@@ -113,8 +113,7 @@ def emulate(
     Without a command the run ends when the scenario says. `run.summary["valid"]` is 0 if packets left the model too
     late for the figures to be believed. `meter` is told ten times a second what goes over the links. `ready` gets what
     changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`). Programs find
-    `QLOGDIR` (`told`). Without `out`
-    each run has a folder of its own; `force` replaces what another one left in `out`.
+    `QLOGDIR` (`told`). Without `out` each run has a folder of its own; `force` replaces what another one left in `out`.
     """
     if seed is not None:
         scenario = scenario.with_seed(seed)

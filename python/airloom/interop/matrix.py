@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
+from itertools import chain
 from typing import Any
 
 _STYLE = """
@@ -20,12 +21,11 @@ td a[class] { color: #fff; text-decoration: none }
 def page(found: dict[str, Any]) -> str:
     """The page of a result document; each letter leads to the logs of its case."""
     rows = []
-    pairs = iter(zip(found["results"], found["measurements"], strict=True))
+    results = map(chain, found["results"], found["measurements"])
     for client in found["clients"]:
         cells = []
         for server in found["servers"]:
-            results, measured = next(pairs)
-            letters = "".join(_letter(r, server, client) for r in [*results, *measured])
+            letters = "".join(_letter(result, server, client) for result in next(results))
             cells.append(f"<td>{letters}</td>")
         rows.append(f"<tr><th>{_link(client, found)}</th>{''.join(cells)}</tr>")
     heads = "".join(f"<th>{_link(server, found)}</th>" for server in found["servers"])
@@ -50,10 +50,7 @@ _MARKS = {"succeeded": "✅", "failed": "❌", "unsupported": "–"}
 def markdown(found: dict[str, Any]) -> str:
     """The same for reading as text: a table with a row for each case, and why what has no mark has none."""
     pairs = [(client, server) for client in found["clients"] for server in found["servers"]]
-    columns = [
-        {result["name"]: result for result in [*results, *measured]}
-        for results, measured in zip(found["results"], found["measurements"], strict=True)
-    ]
+    columns = [{r["name"]: r for r in both} for both in map(chain, found["results"], found["measurements"])]
     versions = ", ".join(f"{name} {version}".strip() for name, version in found["versions"].items())
     date = datetime.fromtimestamp(found["start_time"], UTC).date()
     lines = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from airloom.errors import UsageError
 from airloom.page_sets.page_set import Page, PageObject, PageSet, checked
@@ -61,7 +61,7 @@ def _page(root: Path, file: Path) -> Page:
     parser = _Named()
     parser.feed(file.read_text(encoding="utf-8", errors="replace"))
     own = "/" + file.relative_to(root).as_posix()
-    objects = [PageObject(_path(own), size, changes=True)]
+    objects = [PageObject(quote(own), size, changes=True)]
     seen = {own}
     for address in parser.addresses:
         there = urlsplit(urljoin(own, address))
@@ -71,14 +71,8 @@ def _page(root: Path, file: Path) -> Page:
             continue
         seen.add(place)
         size = inside.stat().st_size
-        objects.append(PageObject(_path(place), size, changes=size >= LARGE))
+        objects.append(PageObject(quote(place), size, changes=size >= LARGE))
     return Page(own, tuple(objects))
-
-
-def _path(place: str) -> str:
-    from urllib.parse import quote
-
-    return quote(place)
 
 
 def to_folder(pages: PageSet, folder: Path | str) -> None:

@@ -19,10 +19,8 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
     """The pages of a HAR file (1.2), an object for each request that was answered.
 
     Sizes are those that were transferred, where the file says so: content of another coding is larger. With
-    `one_server` all
-    objects are at one; otherwise each is at the host of its address. Which object names which comes from
-    `_initiator`, where
-    Chromium wrote it; otherwise the first names all. Raises `UsageError`, one line.
+    `one_server` all objects are at one; otherwise each is at the host of its address. Which object names which comes
+    from `_initiator`, where Chromium wrote it; otherwise the first names all. Raises `UsageError`, one line.
     """
     try:
         log = read_json(path)["log"]

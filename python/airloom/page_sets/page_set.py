@@ -45,14 +45,9 @@ class PageObject:
 
     def written(self) -> dict[str, Any]:
         """As in the file."""
-        said: dict[str, Any] = {"path": self.path, "size": f"{self.size}B"}
-        if self.server is not None:
-            said["server"] = self.server
-        if self.after is not None:
-            said["after"] = self.after
-        if self.changes:
-            said["changes"] = True
-        return said
+        more = {"server": self.server, "after": self.after, "changes": self.changes or None}
+        said = {"path": self.path, "size": f"{self.size}B", **more}
+        return {key: value for key, value in said.items() if value is not None}
 
 
 @dataclass(frozen=True)

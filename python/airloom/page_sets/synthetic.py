@@ -14,6 +14,7 @@ servers of their own. The generator was fixed before any page time was computed 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 from statistics import NormalDist
 
@@ -25,17 +26,15 @@ PAGES = 135
 #: Published means: octets of a page, and of it the share of the page itself.
 PAGE_OCTETS, OWN_SHARE = 93_700, 0.44
 
-#: ASSUMPTION: kinds of pages: share, and mean number of inline objects. Articles are most of a surf list, front
-#: pages of
-#: sections have a teaser for each article, overviews are the longest. The mean is the published 24.7.
+#: ASSUMPTION: kinds of pages: share, and mean number of inline objects. Articles are most of a surf list, front pages
+#: of sections have a teaser for each article, overviews are the longest. The mean is the published 24.7.
 KINDS = (("article", 0.70, 17.0), ("section", 0.22, 36.0), ("overview", 0.08, 62.0))
 
 #: ASSUMPTION: how much the number of inline objects spreads within a kind (of its logarithm).
 SPREAD = 0.25
 
 #: ASSUMPTION: the servers beside the main one, and the share of pages that have an object there: an image server, a
-#: counter
-#: (a pixel on every page), advertisements.
+#: counter (a pixel on every page), advertisements.
 IMAGES, COUNTER, ADS = "images", "counter", "ads"
 ADS_SHARE = 0.6
 
@@ -48,8 +47,7 @@ RELATED, RELATED_SHARE, TEASER_SHARE = ("sport", "weather", "boerse", "tv"), 0.2
 LARGE_SHARE = 0.2
 
 #: ASSUMPTION: small images of the site: pixels, arrows, bullets, buttons, headlines as pictures. Octets: lognormal,
-#: median
-#: 250, from the 43 of a transparent GIF to 2,000.
+#: median 250, from the 43 of a transparent GIF to 2,000.
 SMALL_POOL, SMALL_MEDIAN, SMALL_SPREAD, SMALL_LEAST, SMALL_MOST = 160, 250.0, 1.1, 43, 2_000
 
 #: ASSUMPTION: spreads of pages and of large images (of the logarithm); their means follow from the published ones.
@@ -154,10 +152,6 @@ def _fitted(drafts: list[list[tuple[PageObject, str]]]) -> list[Page]:
     scale = {"own": whole * OWN_SHARE / totals["own"], "large": rest / max(1, totals["large"])}
     pages = []
     for number, draft in enumerate(drafts, 1):
-        objects = [_scaled(o, scale.get(kind, 1.0)) for o, kind in draft]
+        objects = [replace(o, size=max(1, round(o.size * scale.get(kind, 1.0)))) for o, kind in draft]
         pages.append(Page(f"page {number}", tuple(objects)))
     return pages
-
-
-def _scaled(o: PageObject, by: float) -> PageObject:
-    return PageObject(o.path, max(1, round(o.size * by)), o.server, o.after, o.changes)

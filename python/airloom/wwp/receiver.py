@@ -91,9 +91,7 @@ class Receiver:
         lines = Lines(session, self._patience_s)
         try:
             return self._converse(lines, session, shown)
-        except TimeoutError as error:
-            raise TransferError(f"{session.peer}: {error}; what has arrived is kept for the next attempt") from error
-        except ConnectionError as error:
+        except (TimeoutError, ConnectionError) as error:
             raise TransferError(f"{session.peer}: {error}; what has arrived is kept for the next attempt") from error
         except TransferError as error:
             _tell(lines, session, str(error))
@@ -164,15 +162,13 @@ def _name(part: Path, final: Path) -> None:
     """Gives a complete file its name, and takes no other file's."""
     try:
         os.link(part, final)
-    except FileExistsError as error:
-        raise TransferError(f"{final.name} has appeared meanwhile, and is another file") from error
-    except OSError:
-        # A file system without hard links.
-        if final.exists():
-            raise TransferError(f"{final.name} has appeared meanwhile, and is another file") from None
+    except OSError as error:
+        # It is there, or this is a file system without hard links.
+        if os.path.lexists(final):
+            raise TransferError(f"{final.name} has appeared meanwhile, and is another file") from error
         part.rename(final)
-        return
-    part.unlink()
+    else:
+        part.unlink()
 
 
 def _tell(lines: Lines, session: Any, why: str) -> None:

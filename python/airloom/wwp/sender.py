@@ -63,9 +63,7 @@ def send(
                 ) from error
             try:
                 offset = _converse(Lines(session, patience_s), session, offer, file, shown)
-            except TimeoutError as error:
-                raise TransferError(f"{error}; the same command again goes on where this ended") from error
-            except ConnectionError as error:
+            except (TimeoutError, ConnectionError) as error:
                 raise TransferError(f"{error}; the same command again goes on where this ended") from error
             finally:
                 session.reset()
