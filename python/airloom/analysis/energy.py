@@ -72,7 +72,7 @@ def energy_model(name: str) -> Model:
 
 def bearer(run: Run, link: str | None = None) -> str:
     """What a link comes down to, below what stands in front of it (the first link of the scenario if not given)."""
-    return _bearer_name(_links(run)[_link(run, link)])
+    return _bearer(_links(run)[_link(run, link)])[0]
 
 
 def default_models(run: Run, link: str | None = None) -> list[Model]:
@@ -104,7 +104,7 @@ def energy(run: Run, model: str | Model | None = None, *, link: str | None = Non
     elif isinstance(model, str):
         model = energy_model(model)
     forms = {"states": _by_states, "interface": _by_interface, "packets": _by_packets, "activity": _by_activity}
-    rows = forms[model.form](run, model, link, _bearer(_links(run)[link]))
+    rows = forms[model.form](run, model, link, _bearer(_links(run)[link])[1])
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row").filter(
         pl.col("seconds").is_null() | (pl.col("seconds") > 0)
     )
@@ -152,26 +152,16 @@ def _link(run: Run, link: str | None) -> str:
 Row = tuple[str, str, str, float | None, float]
 
 
-def _bearer(keys: dict[str, Any]) -> dict[str, Any]:
-    """The keys of the bearer that a link comes down to, below what stands in front of it (`over`).
+def _bearer(keys: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Name and keys of the bearer that a link comes down to, below what stands in front of it (`over`).
 
     >>> _bearer({"bearer": "vdeldrop", "over": {"umts-dch": {"rrc": {}}}})
-    {'rrc': {}}
-    """
-    below = keys.get("over")
-    return _bearer(next(iter(below.values()))) if isinstance(below, dict) and below else keys
-
-
-def _bearer_name(keys: dict[str, Any]) -> str:
-    """The name of the bearer that a link comes down to.
-
-    >>> _bearer_name({"bearer": "vdeldrop", "over": {"umts-dch": {}}}), _bearer_name({"bearer": "wireline"})
-    ('umts-dch', 'wireline')
+    ('umts-dch', {'rrc': {}})
     """
     name = str(keys.get("bearer", ""))
     while isinstance(below := keys.get("over"), dict) and below:
         name, keys = next(iter(below.items()))
-    return name
+    return name, keys
 
 
 def _by_states(run: Run, model: Model, link: str, keys: dict[str, Any]) -> list[Row]:
