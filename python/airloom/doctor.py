@@ -54,15 +54,9 @@ def _interpreter() -> list[Finding]:
         if (mode := os.stat(program).st_mode) & (stat.S_ISUID | stat.S_ISGID):
             letter = "u" if mode & stat.S_ISUID else "g"
             given.append((f"the set-{letter}id bit", f"chmod {letter}-s {program}"))
-    return [
-        Finding(
-            "interpreter",
-            False,
-            False,
-            f"{program} has {what}: every script of everybody who may start it has these rights; {fix}",
-        )
-        for what, fix in given
-    ] or [Finding("interpreter", True, False, f"{program}, with no rights of its own")]
+    whose = "every script of everybody who may start it has these rights"
+    found = [Finding("interpreter", False, False, f"{program} has {what}: {whose}; {fix}") for what, fix in given]
+    return found or [Finding("interpreter", True, False, f"{program}, with no rights of its own")]
 
 
 def _rights() -> list[Finding]:

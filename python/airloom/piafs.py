@@ -74,16 +74,8 @@ def read(capture: Path) -> tuple[list[Frame], list[Segment]]:
 def _frame(packet: Captured, circuit: str, direction: str) -> Frame:
     """Its header of three octets: NUM, REQ and ACK of seven bits each, the flag, and the kind of two."""
     header = int.from_bytes(packet.octets[:3], "big")
-    return Frame(
-        packet.at_s,
-        circuit,
-        direction,
-        header >> 17,
-        (header >> 10) & 0x7F,
-        (header >> 2) & 1,
-        (header >> 3) & 0x7F,
-        "CRC error" in packet.comment,
-    )
+    numbers = header >> 17, (header >> 10) & 0x7F, (header >> 2) & 1, (header >> 3) & 0x7F
+    return Frame(packet.at_s, circuit, direction, *numbers, "CRC error" in packet.comment)
 
 
 def _segment(packet: Captured) -> Iterator[Segment]:

@@ -65,8 +65,6 @@ def analyze(path: Path | str, *, stall_s: float | None = None, rows: int = MOST_
         raise UsageError(f"a stall lasts longer than 0 s, not {stall_s}")
     try:
         report, columns = analyze_capture(path, stall_s, rows)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     return CaptureAnalysis(path, json.loads(report), tables.table(columns))

@@ -30,7 +30,7 @@ def paired(
         ours, theirs = both["ours"].to_numpy(), both["theirs"].to_numpy()
         found, ratio = paired_difference(ours, theirs, ci), ratio_interval(ours, theirs, ci)
         ratios = {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-        rows.append(_row(levels, axis, level, baseline, measure) | _difference(found) | ratios | _about(found, ci))
+        rows.append(_row(levels, axis, level, baseline, measure, found, ci, **ratios))
     return pl.DataFrame(rows, schema_overrides={name: runs.schema[name] for name in by})
 
 
@@ -44,16 +44,8 @@ def unpaired(
     rows: list[dict[str, Any]] = []
     for levels, level, both in _pairs(runs, measure, axis, baseline, by):
         found = unpaired_difference(both["ours"].to_numpy(), both["theirs"].to_numpy(), ci)
-        rows.append(_row(levels, axis, level, baseline, measure) | _difference(found) | _about(found, ci))
+        rows.append(_row(levels, axis, level, baseline, measure, found, ci))
     return pl.DataFrame(rows, schema_overrides={name: runs.schema[name] for name in by})
-
-
-def _difference(found: Difference) -> dict[str, Any]:
-    return {"difference": found.mean, "low": found.low, "high": found.high}
-
-
-def _about(found: Difference, ci: float) -> dict[str, Any]:
-    return {"p": found.p, "ci": ci, "seeds": found.pairs, "method": found.method}
 
 
 def _pairs(
@@ -76,7 +68,17 @@ def _pairs(
     return found
 
 
-def _row(levels: dict[str, Any], axis: str, level: Any, baseline: Any, measure: str) -> dict[str, Any]:
-    return {**levels, "axis": axis, "level": str(level), "baseline": str(baseline), "measure": measure} | {
-        "unit": unit_of(measure)
-    }
+def _row(
+    levels: dict[str, Any],
+    axis: str,
+    level: Any,
+    baseline: Any,
+    measure: str,
+    found: Difference,
+    ci: float,
+    **more: float,
+) -> dict[str, Any]:
+    what = {"axis": axis, "level": str(level), "baseline": str(baseline), "measure": measure, "unit": unit_of(measure)}
+    difference = {"difference": found.mean, "low": found.low, "high": found.high}
+    about = {"p": found.p, "ci": ci, "seeds": found.pairs, "method": found.method}
+    return {**levels, **what, **difference, **more, **about}

@@ -48,8 +48,6 @@ def analyze(path: Path | str, *, rows: int = MOST_ROWS) -> QlogAnalysis:
     path = Path(path)
     try:
         report, columns = analyze_qlog(path, rows)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     return QlogAnalysis(path, json.loads(report), tables.table(columns))

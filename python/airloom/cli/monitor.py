@@ -59,15 +59,8 @@ def _frame(frame: Frame) -> list[str]:
     time, way = f"{frame.at_s:.3f}", frame.direction
     if frame.is_error:
         return [time, way, "", "", "CRC ERR", "", ""]
-    return [
-        time,
-        way,
-        f"{frame.number:03}",
-        f"{frame.request:03}",
-        "DATA",
-        f"{frame.flag} {frame.acknowledged:03}",
-        "",
-    ]
+    acknowledged = f"{frame.flag} {frame.acknowledged:03}"
+    return [time, way, f"{frame.number:03}", f"{frame.request:03}", "DATA", acknowledged, ""]
 
 
 def _segment(segment: Segment) -> list[str]:

@@ -63,12 +63,10 @@ class Receiver(Closing):
         until = time.monotonic() + time_s
         while True:
             try:
-                push = self._came.get(timeout=min(max(until - time.monotonic(), 0.0), 3600.0))
+                return self._came.get(timeout=min(max(until - time.monotonic(), 0.0), 3600.0))
             except queue.Empty:
-                if time.monotonic() < until:
-                    continue
-                return None
-            return push
+                if time.monotonic() >= until:
+                    return None
 
     def close(self) -> None:
         """Ends all sessions and stops listening."""
@@ -101,9 +99,7 @@ class Receiver(Closing):
     def _invited(self, push: Push) -> None:
         sender = parse_gateway(push.sender)[0]
         try:
-            contacts = [parse_gateway(contact) for contact in wap_initiation(push.body)[2]] or [
-                parse_gateway(_bare(sender))
-            ]
+            contacts = list(map(parse_gateway, wap_initiation(push.body)[2] or [_bare(sender)]))
         except ValueError as error:
             self.complaints.append(f"{push.sender}: {error}")
             return

@@ -101,11 +101,8 @@ def rates(data: Data) -> Evidence:
     found = []
     for drop in DROPS[1:]:
         met, dropped = (
-            sum(
-                data.per_seed(f"table-1-{p}", "runs", f"uplink.vdeldrop_{what}", drop=drop).sum()
-                for p in ("tcp", "wwp")
-            )
-            for what in ("met", "dropped")
+            sum(data.per_seed(f"table-1-{p}", "runs", f"uplink.{what}", drop=drop).sum() for p in ("tcp", "wwp"))
+            for what in ("vdeldrop_met", "vdeldrop_dropped")
         )
         found.append(round(100 * dropped / met))
     return Setting(found)

@@ -13,23 +13,10 @@ from airloom.run import Run
 #: The number in the IP header.
 _PROTOCOL = 253
 #: Names of kinds by their number; 13 is the segment that ends a short wave.
-_KINDS = {
-    0: "SYN",
-    1: "SYN_ACK",
-    2: "DATA",
-    3: "N-S_ACK",
-    4: "PROBE1",
-    5: "PR1_ACK",
-    6: "PROBE2",
-    7: "PR2_ACK",
-    8: "PROBE3",
-    9: "FIN",
-    10: "FIN_ACK",
-    11: "ACK",
-    12: "RST",
-    13: "DATA",
-    14: "PIECE",
-}
+_KINDS = (
+    *("SYN", "SYN_ACK", "DATA", "N-S_ACK", "PROBE1", "PR1_ACK", "PROBE2", "PR2_ACK", "PROBE3"),
+    *("FIN", "FIN_ACK", "ACK", "RST", "DATA", "PIECE"),
+)
 _SHORT_WAVE_ENDS = 13
 #: The level that the first wave has: the highest.
 FIRST_LEVEL = 3
