@@ -123,8 +123,8 @@ def command_line(manifest: Mapping[str, Any]) -> str:
         return shlex.join(["airloom", *words[1:]])
     # Python made it. A command says the same where every value can stand in one.
     is_sweep = "axes" in manifest
-    verb, *seeds = (
-        ["sweep", "--seeds", _seeds(manifest["seeds"])] if is_sweep else ["run", "--seed", str(manifest["seed"])]
+    verb, *which = (
+        ["sweep", "--seeds", seeds(manifest["seeds"])] if is_sweep else ["run", "--seed", str(manifest["seed"])]
     )
     varied = [_plain_axis(axis) for axis in manifest.get("axes", [])]
     if manifest["clock"] == "virtual" and None not in varied:
@@ -133,13 +133,14 @@ def command_line(manifest: Mapping[str, Any]) -> str:
             word for key, value in manifest["overrides"].items() for word in ("--set", f"{key}={as_toml(value)}")
         ]
         vary = [word for axis in varied for word in ("--vary", str(axis))]
-        return shlex.join(["airloom", verb, scenario, *seeds, *settings, *vary])
+        return shlex.join(["airloom", verb, scenario, *which, *settings, *vary])
     return shlex.join(["python", *words] if program.endswith(".py") else words)
 
 
-def _seeds(seeds: Sequence[int]) -> str:
-    whole = len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
-    return f"{seeds[0]}..{seeds[-1]}" if whole else ",".join(map(str, seeds))
+def seeds(given: Sequence[int]) -> str:
+    """Seeds as an option: `1..20`, or each of them."""
+    whole = len(given) > 1 and list(given) == list(range(given[0], given[0] + len(given)))
+    return f"{given[0]}..{given[-1]}" if whole else ",".join(map(str, given))
 
 
 def _plain_axis(axis: Mapping[str, Any]) -> str | None:

@@ -58,20 +58,16 @@ def document(run: Run, target: Path) -> str:
         _summary(run),
         _network(run),
         *_energy(run),
-        *_flows(run),
-        *_pages(run),
-        _files(run, target),
+        *_every_row("flows", "Flows", run.flows),
+        *_every_row("pages", "Page loads", run.pages),
+        Section("files", "Files", page.links(run.folder, _FILES, target)),
     ]
-    return page.document(_title(run), _intro(run), sections, data)
+    return page.document(f"{run.manifest['name']}, seed {run.manifest['seed']}", _intro(run), sections, data)
 
 
 def page_text(place: Path, target: Path) -> str:
     """The report of a run folder."""
     return document(Run(place), target)
-
-
-def _title(run: Run) -> str:
-    return f"{run.manifest['name']}, seed {run.manifest['seed']}"
 
 
 def _intro(run: Run) -> str:
@@ -224,21 +220,9 @@ def _marks(flows: list[events.FlowEvents]) -> str:
     )
 
 
-def _flows(run: Run) -> list[Section]:
-    flows = run.flows
-    if flows.is_empty():
+def _every_row(anchor: str, caption: str, rows: pl.DataFrame) -> list[Section]:
+    if rows.is_empty():
         return []
-    return [Section("flows", "Flows", _rows("Flows", flows))]
-
-
-def _pages(run: Run) -> list[Section]:
-    pages = run.pages
-    if pages.is_empty():
-        return []
-    return [Section("pages", "Page loads", _rows("Page loads", pages))]
-
-
-def _rows(caption: str, rows: pl.DataFrame) -> str:
     shown = rows.head(_MOST_ROWS)
     # Times in seconds and with their unit in the heading, as people read them.
     renamed = shown.select(
@@ -250,11 +234,7 @@ def _rows(caption: str, rows: pl.DataFrame) -> str:
     text = page.table(caption, renamed.columns, renamed.rows())
     if rows.height > shown.height:
         text += f"<p>{shown.height} of {rows.height} rows; the file has all.</p>"
-    return text
-
-
-def _files(run: Run, target: Path) -> Section:
-    return Section("files", "Files", page.links(run.folder, _FILES, target))
+    return [Section(anchor, caption, text)]
 
 
 def _data(run: Run, packets: pl.DataFrame | None) -> dict[str, Any]:

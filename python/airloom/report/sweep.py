@@ -50,7 +50,7 @@ def document(results: SweepResults, target: Path) -> str:
     sections = [
         *_failures(results),
         _medians_section(results, measures, medians),
-        _spread_section(),
+        Section("spread-section", "Distribution over seeds", '<div id="spread" class="plot"></div>'),
         _runs_section(results, measures, target),
         Section("files", "Files", page.links(results.folder, _FILES, target)),
     ]
@@ -84,14 +84,8 @@ def _intro(results: SweepResults) -> str:
 
 
 def _seeds(seeds: list[int]) -> str:
-    whole = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
-    return (
-        f"{seeds[0]}..{seeds[-1]}"
-        if whole and len(seeds) > 1
-        else f"{len(seeds)}"
-        if len(seeds) > 9
-        else ", ".join(map(str, seeds))
-    )
+    said = page.seeds(seeds).replace(",", ", ")
+    return said if len(seeds) <= 9 or ".." in said else f"{len(seeds)}"
 
 
 def _measures(results: SweepResults) -> list[str]:
@@ -157,10 +151,6 @@ def _medians_section(
         + page.table("Medians and means over seeds", columns, shown)
         + more,
     )
-
-
-def _spread_section() -> Section:
-    return Section("spread-section", "Distribution over seeds", '<div id="spread" class="plot"></div>')
 
 
 def _runs_section(results: SweepResults, measures: list[str], target: Path) -> Section:

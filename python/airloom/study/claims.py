@@ -123,17 +123,16 @@ def parse(table: Mapping[str, Any], file: str = "claims.toml") -> Claims:
     controls = tuple(_claim(entry, file, None) for entry in fields.tables(table, "control", file))
     if not claims:
         raise UsageError(f"{file}: no [[claim]]")
+    every = [each for claim in (*claims, *controls) for each in (claim, *claim.parts)]
     seen: set[str] = set()
-    for claim in (*claims, *controls):
-        for each in (claim, *claim.parts):
-            if each.id in seen:
-                raise UsageError(f"{file}: {each.id} is there twice")
-            seen.add(each.id)
-    for claim in (*claims, *controls):
-        for each in (claim, *claim.parts):
-            for other in each.tied_to:
-                if other not in seen or other == each.id:
-                    raise UsageError(f"{file}: {each.id} is tied to {other!r}, which is no other claim")
+    for each in every:
+        if each.id in seen:
+            raise UsageError(f"{file}: {each.id} is there twice")
+        seen.add(each.id)
+    for each in every:
+        for other in each.tied_to:
+            if other not in seen or other == each.id:
+                raise UsageError(f"{file}: {each.id} is tied to {other!r}, which is no other claim")
     return Claims(paper.parse(table.get("paper"), file), claims, controls)
 
 

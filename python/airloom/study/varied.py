@@ -96,17 +96,7 @@ def beside(varied: Document, default: Document) -> tuple[list[str], list[list[st
     from airloom.study import text
 
     before = {claim["id"]: claim for claim in default["claims"]}
-    rows = [
-        [
-            c["id"],
-            c["verdict"],
-            before[c["id"]]["verdict"],
-            text.ours(c),
-            text.ours(before[c["id"]]),
-            text.paper(c)[:56],
-        ]
-        for c in text.leaves(varied)
-        if c["id"] in before
-    ]
+    both = ((c, before[c["id"]]) for c in text.leaves(varied) if c["id"] in before)
+    rows = [[c["id"], c["verdict"], b["verdict"], text.ours(c), text.ours(b), text.paper(c)[:56]] for c, b in both]
     rows.sort(key=lambda row: row[1] == row[2])
     return ["claim", "here", "default", "ours, here", "ours, default", "paper"], rows

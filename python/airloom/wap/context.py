@@ -45,15 +45,6 @@ class Piece(NamedTuple):
     number: int = 0
 
 
-@dataclass(frozen=True)
-class _Control:
-    """What the reader can act on."""
-
-    kind: str
-    element: Element
-    label: str
-
-
 class Context:
     """The browser's memory. `fetched` gives it what was fetched; properties tell what is to be shown."""
 
@@ -63,7 +54,8 @@ class Context:
         self._card: Element | None = None
         #: Decks' addresses with the card's name, the shown one last.
         self.history: list[str] = []
-        self._controls: list[_Control] = []
+        #: What the reader can act on: kind and element.
+        self._controls: list[tuple[str, Element]] = []
         self._pending: _Pending | None = None
         self._steps = 0
 
@@ -105,10 +97,7 @@ class Context:
 
     def control(self, number: int) -> tuple[str, Element] | None:
         """Kind and element of what has this number: link, input, select or button."""
-        if not 1 <= number <= len(self._controls):
-            return None
-        control = self._controls[number - 1]
-        return control.kind, control.element
+        return self._controls[number - 1] if 1 <= number <= len(self._controls) else None
 
     def options(self, number: int) -> list[tuple[str, bool]]:
         """Labels of a selection, and whether each is chosen."""
@@ -163,9 +152,7 @@ class Context:
         values = [self._expand(options[n - 1].get("value", "")) for n in sorted(set(numbers))]
         self._set(select.get("name", ""), ";".join(v for v in values if v))
         self._set(select.get("iname", ""), ";".join(str(n) for n in sorted(set(numbers))) or "0")
-        for n in [n for n in numbers if n not in before] + [
-            n for n in before if n not in numbers and len(options) >= n
-        ]:
+        for n in [n for n in numbers if n not in before] + [n for n in before if n not in numbers]:
             option = options[n - 1]
             if (task := _event(option, "onpick")) is not None:
                 return self._perform(task)
@@ -390,8 +377,8 @@ class Context:
 
     # Layout
 
-    def _number(self, kind: str, element: Element, label: str) -> int:
-        self._controls.append(_Control(kind, element, label))
+    def _number(self, kind: str, element: Element) -> int:
+        self._controls.append((kind, element))
         return len(self._controls)
 
     def _words(self, text: str | None, kind: str = "text") -> Iterator[Piece]:
@@ -416,15 +403,15 @@ class Context:
                 yield Piece("image", self._expand(element.get("alt", "")))
             case "a" | "anchor":
                 label = self._text(element) or self._expand(element.get("title", "")) or _alternatives(element)
-                yield Piece("link", label, self._number("link", element, label))
+                yield Piece("link", label, self._number("link", element))
             case "input":
                 name, title = element.get("name", ""), self._expand(element.get("title", ""))
                 value = self._variables.values.get(name, "")
                 shown = "*" * len(value) if element.get("type") == "password" else value
                 label = f"{title}: {shown}" if title else shown
-                yield Piece("input", label, self._number("input", element, title))
+                yield Piece("input", label, self._number("input", element))
             case "select":
-                number = self._number("select", element, self._expand(element.get("title", "")))
+                number = self._number("select", element)
                 chosen = self._chosen(element)
                 labels = [self._label(o) for n, o in enumerate(element.iter("option"), 1) if n in chosen]
                 yield Piece("select", ", ".join(labels), number)
@@ -452,7 +439,7 @@ class Context:
             # A task that does nothing takes a button away.
             if do.find("noop") is None:
                 label = self._expand(do.get("label", "")) or do.get("type", "?")
-                yield Piece("button", label, self._number("button", do, label))
+                yield Piece("button", label, self._number("button", do))
 
     def _control(self, number: int) -> tuple[str, Element]:
         found = self.control(number)
