@@ -59,23 +59,19 @@ def objects_table(data: Data) -> tuple[list[str], list[list[str]]]:
     rows = []
     for error in (0.001, 0.14):
         for name, sweep, where in (*_AT_ALL_RATES, *_AT_THREE):
-            cells = [
-                f"{delay(data, what, sweep, bler=error, **where).mean():.2f}" for what in (_PAGE, _FIRST, _EACH, _ASKED)
-            ]
-            rows.append([f"{error}", name, *cells])
+            times = (delay(data, what, sweep, bler=error, **where).mean() for what in (_PAGE, _FIRST, _EACH, _ASKED))
+            rows.append([f"{error}", name, *(f"{time:.2f}" for time in times)])
     return ["error", "", "page", "first object", "each object", "each, from its request"], rows
 
 
 def streams_table(data: Data) -> tuple[list[str], list[list[str]]]:
     """One to eight streams: page, and every object since the page began, mean seconds."""
-    rows = []
-    for lanes in range(1, 9):
-        cells = [str(lanes)]
-        for error in THREE:
-            for what in (_PAGE, _EACH):
-                cells.append(f"{delay(data, what, 'streams', bler=error, lanes=lanes).mean():.2f}")
-        rows.append(cells)
-    return ["streams", *(f"{what[0]}, {error}" for error in THREE for what in (_PAGE, _EACH))], rows
+    both = [(error, what) for error in THREE for what in (_PAGE, _EACH)]
+    rows = [
+        [str(n), *(f"{delay(data, what, 'streams', bler=error, lanes=n).mean():.2f}" for error, what in both)]
+        for n in range(1, 9)
+    ]
+    return ["streams", *(f"{what[0]}, {error}" for error, what in both)], rows
 
 
 FIGURES = {

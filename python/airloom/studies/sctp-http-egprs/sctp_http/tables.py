@@ -33,9 +33,8 @@ def spread(data: Data) -> tuple[list[str], list[list[str]]]:
         for error in THREE:
             times = np.sort(sctp(data, error, streams) if streams else tcp(data, error))
             top = times[-max(len(times) // 100, 1) :].sum() / times.sum()
-            rows.append(
-                [label, f"{error}", f"{len(times):,}", f"{times.mean():.2f}", f"{np.median(times):.2f}", f"{top:.1%}"]
-            )
+            numbers = [f"{len(times):,}", f"{times.mean():.2f}", f"{np.median(times):.2f}", f"{top:.1%}"]
+            rows.append([label, f"{error}", *numbers])
     return columns, rows
 
 
@@ -49,11 +48,8 @@ def requests(data: Data) -> tuple[list[str], list[list[str]]]:
     ways += [(f"SCTP, streams: {n}", "page-sctp", {"lanes": n}) for n in (1, 3)]
     rows = []
     for label, sweep, where in ways:
-        cells = [label]
-        for error in THREE:
-            for column in ("load_ns", "first_object_ns"):
-                cells.append(f"{page_time(data, sweep, column, bler=error, **where).mean():.2f}")
-        rows.append(cells)
+        both = [(error, column) for error in THREE for column in ("load_ns", "first_object_ns")]
+        rows.append([label, *(f"{page_time(data, sweep, c, bler=e, **where).mean():.2f}" for e, c in both)])
     return ["", *(f"{what}, {e}" for e in THREE for what in ("page", "first"))], rows
 
 

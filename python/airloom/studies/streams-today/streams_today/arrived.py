@@ -149,22 +149,10 @@ def _varint(octets: bytes, at: int) -> tuple[int, int]:
 #: How many numbers follow the type of a frame that has nothing else (RFC 9000, 19; IMMEDIATE_ACK and ACK_FREQUENCY of
 #: draft-ietf-quic-ack-frequency).
 _NUMBERS = {
-    0: 0,
-    1: 0,
-    4: 3,
-    5: 2,
-    16: 1,
-    17: 2,
-    18: 1,
-    19: 1,
-    20: 1,
-    21: 2,
-    22: 1,
-    23: 1,
-    25: 1,
-    30: 0,
-    0x1F: 0,
-    0xAF: 4,
+    **dict.fromkeys((0, 1, 30, 0x1F), 0),
+    **dict.fromkeys((16, 18, 19, 20, 22, 23, 25), 1),
+    **dict.fromkeys((5, 17, 21), 2),
+    **{4: 3, 0xAF: 4},
 }
 _ACK, _ACK_ECN, _CRYPTO, _TOKEN, _NEW_ID, _CHALLENGE, _RESPONSE = 2, 3, 6, 7, 24, 26, 27
 

@@ -14,6 +14,8 @@ from airloom.study import Data, Evidence, Numbers, StudyTable, at_default, exact
 from airloom.study.rules import Setting
 
 from .decks import CONNECT_HEADERS, DOCTYPE, SIZES, XML, deck, header_text
+from .http_side import SIZES as PAGES
+from .http_side import response
 
 #: The paper's time of a deck of 1400 octets, s.
 PAPER_DECK_S = 0.130
@@ -89,10 +91,7 @@ def deck_is_fig_3(_: Data) -> Evidence:
 def versions_alike(size: int, data: Data) -> Evidence:
     """U30: response times of a deck for clients of WAP 1.1 and of a later version."""
     data.at_default_only()
-    earlier, later = (
-        data.per_seed("versions", "pages", "load_ns", page=2, size=size, version=v) for v in ("1.1", "1.3")
-    )
-    return pair(later / 1e9, earlier / 1e9, "s")
+    return pair(*(response(data, "versions", size=size, version=version) for version in ("1.3", "1.1")), "s")
 
 
 # ---- measured ------------------------------------------------------------------------------------------------------
@@ -144,9 +143,7 @@ COMPUTE = {
     "U26.arithmetic": break_even(PAPER_DECK_SAVED, PAPER_DECK_S),
     "U27.small": partial(parsing_share, 500, factor=1),
     "U27.large": partial(parsing_share, 360_000, factor=1),
-    "U30.1": partial(versions_alike, 1),
-    "U30.10": partial(versions_alike, 10),
-    "U30.100": partial(versions_alike, 100),
+    **{f"U30.{size}": partial(versions_alike, size) for size in PAGES},
     "U33": at_default(deck_is_fig_3),
 }
 

@@ -42,12 +42,8 @@ def against(first: str, second: str, size: int, data: Data, downlink: int = 384)
 
 
 COMPUTE = {
-    "U37.1": partial(against, PROPOSED, WAP_PAPER, 1),
-    "U37.10": partial(against, PROPOSED, WAP_PAPER, 10),
-    "U37.100": partial(against, PROPOSED, WAP_PAPER, 100),
-    "U37.1-64": partial(against, PROPOSED, WAP_PAPER, 1, downlink=64),
-    "U37.10-64": partial(against, PROPOSED, WAP_PAPER, 10, downlink=64),
-    "U37.100-64": partial(against, PROPOSED, WAP_PAPER, 100, downlink=64),
+    **{f"U37.{size}": partial(against, PROPOSED, WAP_PAPER, size) for size in SIZES},
+    **{f"U37.{size}-64": partial(against, PROPOSED, WAP_PAPER, size, downlink=64) for size in SIZES},
     "U37.1-ours": partial(against, PROPOSED, WAP, 1),
     "U37.100-ours": partial(against, PROPOSED, WAP, 100),
     "U37.w-tcp": partial(against, CLEAR, PLAIN, 10),
@@ -78,10 +74,11 @@ def architecture_figure(data: Data) -> Figure:
 
 def architecture_table(data: Data) -> tuple[list[str], list[list[Any]]]:
     """The same as numbers."""
-    rows = []
-    for downlink in DOWNLINKS:
-        for size in SIZES:
-            rows.append([downlink, size, *(interval(time(data, way, size, downlink)) for way in WAYS)])
+    rows = [
+        [downlink, size, *(interval(time(data, way, size, downlink)) for way in WAYS)]
+        for downlink in DOWNLINKS
+        for size in SIZES
+    ]
     return ["kbit/s", "kB", *(f"{way} (s)" for way in WAYS)], rows
 
 
