@@ -131,6 +131,6 @@ def test_every_row_of_a_packets_picture_has_32_bits(page: tuple[str, Any]) -> No
     from sctp_http.messages import exchange, layout
 
     for seen in exchange(page[1]):
-        parts = layout(seen.transport)
+        parts = layout(seen.packet.payload)
         assert parts[0][0] == "common header"
         assert all(sum(bits for _, bits in row) == 32 for _, rows in parts for row in rows)

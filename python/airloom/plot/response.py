@@ -100,7 +100,8 @@ def _reach(rows: pl.DataFrame, estimate: str) -> tuple[NDArray[np.float64], NDAr
 
 def _intervals(table: pl.DataFrame, what: str) -> str:
     """How wide the intervals are, and of how many seeds or pairs."""
-    fewest, most = table["seeds"].min(), table["seeds"].max()
+    seeds = table["seeds"].to_list()
+    fewest, most = min(seeds), max(seeds)
     counted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     return f"{table['ci'][0] * 100:.0f} % intervals over {counted} {what}"
 

@@ -102,7 +102,8 @@ def growth(data: Data) -> Evidence:
 
 def of_protocols(sweep: str, data: Data, **where: Any) -> Evidence:
     """A06, and A09, A18: page times over TCP and over SCTP."""
-    return pair(*(page_time(data, f"{sweep}-{protocol}", **where) for protocol in ("tcp", "sctp")), "s")
+    over_tcp, over_sctp = (page_time(data, f"{sweep}-{protocol}", **where) for protocol in ("tcp", "sctp"))
+    return pair(over_tcp, over_sctp, "s")
 
 
 def rivals(data: Data) -> Evidence:
@@ -184,8 +185,9 @@ def while_missing(protocol: str, data: Data) -> Evidence:
 def waiting(data: Data) -> Evidence:
     """A15: what has arrived waits for what is missing before it, mean over all units of a run."""
     data.at_default_only()
-    of = ([float(np.mean(waits(transfer(run)))) for _, run in data.runs(f"holes-{p}")] for p in ("tcp", "sctp"))
-    return pair(*of, "s")
+    holes = (data.runs(f"holes-{protocol}") for protocol in ("tcp", "sctp"))
+    over_tcp, over_sctp = ([float(np.mean(waits(transfer(run)))) for _, run in runs] for runs in holes)
+    return pair(over_tcp, over_sctp, "s")
 
 
 def bounds(data: Data) -> Evidence:

@@ -38,7 +38,8 @@ def units(packet: Captured) -> Iterator[Unit]:
     elif protocol == SCTP:
         for kind, flags, content in chunks(payload):
             if kind == DATA:
-                yield Unit(*struct.unpack_from(">IHH", content), bool(flags & BEGIN), bool(flags & END))
+                tsn, stream, message = struct.unpack_from(">IHH", content)
+                yield Unit(tsn, stream, message, bool(flags & BEGIN), bool(flags & END))
 
 
 class Transfer(NamedTuple):

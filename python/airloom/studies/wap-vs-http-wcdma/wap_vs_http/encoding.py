@@ -91,7 +91,8 @@ def deck_is_fig_3(_: Data) -> Evidence:
 def versions_alike(size: int, data: Data) -> Evidence:
     """U30: response times of a deck for clients of WAP 1.1 and of a later version."""
     data.at_default_only()
-    return pair(*(response(data, "versions", size=size, version=version) for version in ("1.3", "1.1")), "s")
+    later, earlier = (response(data, "versions", size=size, version=version) for version in ("1.3", "1.1"))
+    return pair(later, earlier, "s")
 
 
 # ---- measured ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from . import bearers, captures, encoding, http_side, pay_off, pictures, pipe, p
 from .cells import cells, edge
 from .decks import SIZES as DECKS
 from .http_side import DOWNLINKS, ERRORS, SIZES, server_data
-from .wap_side import HALF_PAUSE, acks_at_gateway, http, sent_by_gateway, wap
+from .http_side import response as http
+from .wap_side import HALF_PAUSE, acks_at_gateway, sent_by_gateway, wap
 
 # ---- section 4 -----------------------------------------------------------------------------------------------------
 

@@ -236,7 +236,8 @@ def receive_window(data: Data) -> Evidence:
 
 def fading(of: Callable[[Numbers], Numbers], data: Data) -> Evidence:
     """U34: of response times, with frame errors in bursts and independent."""
-    return pair(*(of(response(data, "fading", frames=how)) for how in ("bursts of 5", "independent")), "s")
+    bursts, alone = (of(response(data, "fading", frames=how)) for how in ("bursts of 5", "independent"))
+    return pair(bursts, alone, "s")
 
 
 def from_median(times: Numbers) -> Numbers:

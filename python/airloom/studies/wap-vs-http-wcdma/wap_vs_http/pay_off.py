@@ -79,7 +79,8 @@ def over_the_radio(size: float, downlink: int, encoder: str, data: Data) -> Evid
     """U08: the deck encoded and as it is, over the bearer of Table 1."""
     data.at_default_only()
     where = {"size": size, "downlink": downlink}
-    return pair(*(wap(data, "pay-off-radio", encoder=e, **where) for e in (encoder, "none")), "s")
+    encoded, plain = (wap(data, "pay-off-radio", encoder=e, **where) for e in (encoder, "none"))
+    return pair(encoded, plain, "s")
 
 
 # ---- headers (4.2) -------------------------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ def filled(errors: int, data: Data) -> Evidence:
 
 def knee(low: int, high: int, data: Data) -> Evidence:
     """U28: goodput with one receive window over goodput with another, at an idle round-trip time of 667 ms."""
-    return pair(*(1 / response(data, "window", window=window, echo=667) for window in (low, high)), "")
+    one, other = (1 / response(data, "window", window=window, echo=667) for window in (low, high))
+    return pair(one, other, "")
 
 
 COMPUTE = {

@@ -34,7 +34,8 @@ def wap(data: Data, sweep: str = "core-wap", **where: Any) -> Numbers:
 
 def both(first: Times, second: Times, size: int, downlink: int, data: Data, unit: str = "s") -> Evidence:
     """WAP against HTTP/TCP, or the other way round, under the same seeds."""
-    return pair(*(of(data, size=size, downlink=downlink, fer=ERRORS) for of in (first, second)), unit)
+    where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
+    return pair(first(data, **where), second(data, **where), unit)
 
 
 first_is_wap, first_is_http = partial(both, wap, http), partial(both, http, wap)
@@ -154,7 +155,8 @@ def asynchronous(data: Data) -> Evidence:
     """U18: five objects of 1 Kbyte, the first alone."""
     data.at_default_only()
     how = ("asynchronous", "one by one")
-    return pair(*(wap(data, "several-wap", count=5, transactions=each) for each in how), "s")
+    together, alone = (wap(data, "several-wap", count=5, transactions=each) for each in how)
+    return pair(together, alone, "s")
 
 
 def settings_of_wtp(data: Data) -> Evidence:
