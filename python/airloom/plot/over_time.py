@@ -72,15 +72,15 @@ def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Fi
     level = change.with_columns(pl.col("change").cum_sum().alias("level")).group_by("t_ns", maintain_order=True).last()
     with style():
         figure, axes = _one()
-        times, octets = level["t_ns"] / 1e9, level["level"]
+        times, octets = level["t_ns"].to_numpy() / 1e9, level["level"]
         axes.step(times, octets, where="post", color=LINES[0]["color"], label="waiting and on the way")
         queue = _inside(packets, link, direction, "enq")
         if not queue.is_empty():
-            times, octets = queue["t_ns"] / 1e9, queue["q_bytes"]
+            times, octets = queue["t_ns"].to_numpy() / 1e9, queue["q_bytes"]
             axes.plot(times, octets, ".", color=LINES[1]["color"], markersize=3, label="in the queue, packet by packet")
         dropped = left.filter(pl.col("event") == "drop")
         if not dropped.is_empty():
-            at = dropped["t_ns"] / 1e9
+            at = dropped["t_ns"].to_numpy() / 1e9
             axes.plot(at, np.zeros(len(at)), "x", color=LOST, clip_on=False, label=f"dropped ({len(at)})")
         axes.set_ylabel("octets in the link")
         _finish(axes, f"{link}, {direction}")
