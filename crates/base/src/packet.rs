@@ -40,15 +40,32 @@ impl Filler {
         Filler { source, offset: 0, len }
     }
 
+    /// How far apart neighbouring words are before they are mixed.
+    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
     fn word(source: u32, index: u64) -> [u8; 8] {
-        let mut z = (u64::from(source) << 40) ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let z = Self::mixed(source, index.wrapping_mul(Self::STEP));
+        if index < Self::TEXT / 8 { z.to_le_bytes() } else { Self::text(z) }
+    }
+
+    fn mixed(source: u32, place: u64) -> u64 {
+        let mut z = (u64::from(source) << 40) ^ place;
         z ^= z >> 30;
         z = z.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z ^= z >> 27;
-        if index >= Self::TEXT / 8 {
-            z = (z & 0x3F3F_3F3F_3F3F_3F3F) + 0x3F3F_3F3F_3F3F_3F3F;
+        z ^ z >> 27
+    }
+
+    fn text(z: u64) -> [u8; 8] {
+        ((z & 0x3F3F_3F3F_3F3F_3F3F) + 0x3F3F_3F3F_3F3F_3F3F).to_le_bytes()
+    }
+
+    /// Writes whole words, the first of which has this number: most of what connections carry, so with one multiplication each.
+    fn fill(words: &mut [[u8; 8]], source: u32, index: u64, octets: impl Fn(u64) -> [u8; 8]) {
+        let mut place = index.wrapping_mul(Self::STEP);
+        for word in words {
+            *word = octets(Self::mixed(source, place));
+            place = place.wrapping_add(Self::STEP);
         }
-        z.to_le_bytes()
     }
 
     /// Writes the octets from `skip` on into `out`, as many as both have.
@@ -63,13 +80,14 @@ impl Filler {
             head.copy_from_slice(&Self::word(self.source, index)[within..][..first]);
             index += 1;
         }
-        let mut words = rest.chunks_exact_mut(8);
-        for (word, index) in words.by_ref().zip(index..) {
-            word.copy_from_slice(&Self::word(self.source, index));
-        }
-        let tail = words.into_remainder();
-        let index = index + (len - first) as u64 / 8;
-        tail.copy_from_slice(&Self::word(self.source, index)[..tail.len()]);
+        let (words, tail) = rest.as_chunks_mut::<8>();
+        let end = index + words.len() as u64;
+        let (plain, text) =
+            words.split_at_mut((Self::TEXT / 8).saturating_sub(index).min(words.len() as u64) as usize);
+        let behind = index + plain.len() as u64;
+        Self::fill(plain, self.source, index, u64::to_le_bytes);
+        Self::fill(text, self.source, behind, Self::text);
+        tail.copy_from_slice(&Self::word(self.source, end)[..tail.len()]);
         len
     }
 }
@@ -437,6 +455,7 @@ mod tests {
         assert!(text.iter().all(|octet| (b'?'..=b'~').contains(octet)));
         assert!(octets(Filler::TEXT - 4000).contains(&b':'));
         assert_eq!(octets(Filler::TEXT)[3..], text[..3997]);
+        assert_eq!(octets(Filler::TEXT - 13)[16..], text[..3984]);
     }
 
     #[test]
