@@ -7,8 +7,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use airloom_base::random::Stream;
 use airloom_content::http::v3::qpack::{Decoder, Encoder, Section};
+use bytes::Bytes;
 
-type Line = (Vec<u8>, Vec<u8>);
+type Line = (Bytes, Bytes);
 
 /// Python with ls-qpack at the other end of a pipe.
 struct Peer {
@@ -116,11 +117,11 @@ fn list(random: &mut Stream) -> Vec<Line> {
     let count = 1 + below(11);
     (0..count)
         .map(|_| {
-            let name = NAMES[below(NAMES.len())].as_bytes().to_vec();
+            let name = NAMES[below(NAMES.len())].into();
             let value = match below(4) {
                 0 => (0..below(80)).map(|_| b' ' + below(95) as u8).collect(),
-                1 => format!("/{}/{}.html", below(20), below(20)).into_bytes(),
-                _ => VALUES[below(VALUES.len())].as_bytes().to_vec(),
+                1 => format!("/{}/{}.html", below(20), below(20)).into(),
+                _ => VALUES[below(VALUES.len())].into(),
             };
             (name, value)
         })
@@ -128,7 +129,7 @@ fn list(random: &mut Stream) -> Vec<Line> {
 }
 
 fn pairs(words: &[Vec<u8>]) -> Vec<Line> {
-    words.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+    words.chunks(2).map(|pair| (pair[0].clone().into(), pair[1].clone().into())).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 /// A field: name and value.
-pub type Line = (Vec<u8>, Vec<u8>);
+pub type Line = (Bytes, Bytes);
 
 /// What a header list counts for each line beyond its octets.
 //= RFC 7541 (4.1), RFC 9113 (6.5.2), RFC 9204 (3.2.1): an entry counts 32 octets more than its name and value have.
@@ -41,30 +41,29 @@ fn is_valid(name: &[u8], value: &[u8]) -> bool {
 
 /// The lines of a head without its pseudo-fields; `None` if one of them is malformed.
 fn ordinary(lines: Vec<Line>, fields: &mut Fields) -> Option<()> {
-    let mut cookies: Vec<u8> = Vec::new();
+    let mut cookies: Vec<Bytes> = Vec::new();
     for (name, value) in lines {
         if !is_valid(&name, &value) {
             return None;
         }
-        if name == b"cookie" {
-            //= RFC 9113 (8.2.3): several cookie lines are joined by "; " before they are used elsewhere.
-            if !cookies.is_empty() {
-                cookies.extend_from_slice(b"; ");
-            }
-            cookies.extend_from_slice(&value);
-        } else {
+        if name != b"cookie"[..] {
             fields.push(name, value);
+        } else if !(cookies.is_empty() && value.is_empty()) {
+            cookies.push(value);
         }
     }
-    if !cookies.is_empty() {
-        fields.push("cookie", cookies);
+    match &cookies[..] {
+        [] => {}
+        [only] => fields.push("cookie", only.clone()),
+        //= RFC 9113 (8.2.3): several cookie lines are joined by "; " before they are used elsewhere.
+        several => fields.push("cookie", several.join(&b"; "[..])),
     }
     Some(())
 }
 
 /// Takes the pseudo-fields off the front: values in the order of `names`. `None` if one comes twice, is unknown, or comes
 /// behind an ordinary line.
-fn pseudo<const N: usize>(lines: &mut Vec<Line>, names: [&[u8]; N]) -> Option<[Option<Vec<u8>>; N]> {
+fn pseudo<const N: usize>(lines: &mut Vec<Line>, names: [&[u8]; N]) -> Option<[Option<Bytes>; N]> {
     //= RFC 9113 (8.3): pseudo-fields come first, none twice, and no others than those that are defined.
     let count = lines.iter().take_while(|(name, _)| name.first() == Some(&b':')).count();
     let mut values = [const { None }; N];
@@ -92,18 +91,18 @@ pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead>
         if scheme.is_some() || path.is_some() || authority.is_empty() {
             return None;
         }
-        authority.into()
+        authority
     } else {
         //= RFC 9113 (8.3.1): a request has a scheme and a path; the path is empty for none but other schemes.
         let (scheme, path) = (scheme?, path?);
-        let is_target = path.first() == Some(&b'/') || (path == b"*" && method == Method::Options);
+        let is_target = path.first() == Some(&b'/') || (path == b"*"[..] && method == Method::Options);
         if scheme.is_empty() || !is_target || !is_visible(&path) {
             return None;
         }
         if !authority.is_empty() {
             fields.push("host", authority);
         }
-        path.into()
+        path
     };
     let has_authority = !fields.is_empty();
     ordinary(lines, &mut fields)?;
@@ -156,25 +155,31 @@ pub fn to_trailers(lines: Vec<Line>) -> Option<Fields> {
 /// The ordinary lines of a head.
 fn lines(fields: &Fields, out: &mut Vec<Line>) {
     for field in fields.iter() {
-        let name = field.name.to_ascii_lowercase();
-        if name != b"host" && is_valid(&name, &field.value) {
-            out.push((name, field.value.to_vec()));
+        let is_lower = !field.name.iter().any(u8::is_ascii_uppercase);
+        let name = if is_lower { field.name.clone() } else { field.name.to_ascii_lowercase().into() };
+        if name != b"host"[..] && is_valid(&name, &field.value) {
+            out.push((name, field.value.clone()));
         }
     }
 }
 
 /// The lines of a request to a server that is spoken to by `scheme`. The authority comes from the target or the Host field;
 /// lines that there is no place for are left out.
-pub fn of_request(head: &RequestHead, scheme: &str) -> Vec<Line> {
-    let mut out = vec![(b":method".to_vec(), head.method.name().as_bytes().to_vec())];
+pub fn of_request(head: &RequestHead, scheme: &'static str) -> Vec<Line> {
+    let mut out = Vec::with_capacity(4 + head.fields.len());
+    out.push((":method".into(), Bytes::copy_from_slice(head.method.name().as_bytes())));
     if head.method == Method::Connect {
-        out.push((b":authority".to_vec(), head.target.to_vec()));
+        out.push((":authority".into(), head.target.clone()));
     } else {
-        out.push((b":scheme".to_vec(), scheme.as_bytes().to_vec()));
+        out.push((":scheme".into(), scheme.into()));
         if let Some(authority) = head.authority() {
-            out.push((b":authority".to_vec(), authority.to_vec()));
+            out.push((":authority".into(), Bytes::copy_from_slice(authority)));
         }
-        out.push((b":path".to_vec(), head.target_parts().1.into_owned()));
+        let path = match head.target_parts() {
+            (None, _) => head.target.clone(),
+            (Some(_), path) => path.into_owned().into(),
+        };
+        out.push((":path".into(), path));
     }
     lines(&head.fields, &mut out);
     out
@@ -182,7 +187,8 @@ pub fn of_request(head: &RequestHead, scheme: &str) -> Vec<Line> {
 
 /// The lines of a response.
 pub fn of_response(head: &ResponseHead) -> Vec<Line> {
-    let mut out = vec![(b":status".to_vec(), head.status.to_string().into_bytes())];
+    let mut out = Vec::with_capacity(1 + head.fields.len());
+    out.push((":status".into(), head.status.to_string().into()));
     lines(&head.fields, &mut out);
     out
 }
@@ -214,7 +220,7 @@ mod tests {
     use super::*;
 
     fn request(lines: &[(&str, &str)]) -> Option<RequestHead> {
-        let line = |(n, v): &(&str, &str)| (n.as_bytes().to_vec(), v.as_bytes().to_vec());
+        let line = |(n, v): &(&str, &str)| ((*n).to_owned().into(), (*v).to_owned().into());
         to_request(lines.iter().map(line).collect(), Version::Http2)
     }
 
@@ -274,7 +280,7 @@ mod tests {
     #[test]
     fn responses_and_trailers() {
         let lines = |list: &[(&str, &str)]| -> Vec<Line> {
-            list.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect()
+            list.iter().map(|(n, v)| ((*n).to_owned().into(), (*v).to_owned().into())).collect()
         };
         let head = to_response(lines(&[(":status", "404"), ("server", "x")]), Version::Http2).unwrap();
         assert_eq!((head.status, of_response(&head).len()), (404, 2));

@@ -268,7 +268,7 @@ impl Connection {
         self.streams.insert(number, stream);
         let mut lines = fields::of_request(head, self.options.scheme);
         if let Some(text) = priority.text() {
-            lines.push((b"priority".to_vec(), text.into_bytes()));
+            lines.push(("priority".into(), text.into()));
         }
         self.headers(number, &lines, ends);
         Some(number)

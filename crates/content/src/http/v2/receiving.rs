@@ -218,7 +218,7 @@ impl Connection {
         let Some(lines) = lines else {
             //= RFC 6585 (5): a head that is too large is answered with 431.
             self.streams.insert(number, stream);
-            self.headers(number, &[(b":status".to_vec(), b"431".to_vec())], true);
+            self.headers(number, &[(":status".into(), "431".into())], true);
             self.streams.remove(&number);
             if !ends {
                 self.say_reset(number, ErrorCode::NO_ERROR);

@@ -292,7 +292,7 @@ impl Connection {
         self.note(|| Some(Logged::Stream { stream, purpose: "request", is_ours: true }));
         let mut lines = fields::of_request(head, self.options.scheme);
         if let Some(text) = priority.text() {
-            lines.push((b"priority".to_vec(), text.into_bytes()));
+            lines.push(("priority".into(), text.into()));
         }
         self.headers(stream, &lines, ends);
         true

@@ -483,7 +483,7 @@ impl Connection {
             return Err(Error::Stream(stream, ErrorCode::EXCESSIVE_LOAD));
         }
         //= RFC 9114 (4.2.2), RFC 6585 (5): a head that is too large is answered with 431.
-        self.headers(stream, &[(b":status".to_vec(), b"431".to_vec())], true);
+        self.headers(stream, &[(":status".into(), "431".into())], true);
         if let Some(entry) = self.streams.get_mut(&stream) {
             entry.hears = false;
             if !entry.has_ended {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
+
 use super::table::{self, Table};
 use super::{Malformed, static_table};
 use crate::http::fields::Line;
@@ -95,16 +97,16 @@ impl Decoder {
         let line = match first >> 5 {
             0b100..=0b111 => {
                 let index = reader.integer(6)?;
-                let name = if first & 0x40 != 0 {
-                    static_table::get(index).ok_or(Fault::Malformed)?.0
+                let name: Bytes = if first & 0x40 != 0 {
+                    static_table::get(index).ok_or(Fault::Malformed)?.0.into()
                 } else {
-                    &self.table.get(relative(index)?).ok_or(Fault::Malformed)?.0
+                    self.table.get(relative(index)?).ok_or(Fault::Malformed)?.0.clone()
                 };
-                (name.to_vec(), reader.string(7, most)?)
+                (name, reader.string(7, most)?.into())
             }
             0b010 | 0b011 => {
-                let name = reader.string(5, most)?;
-                (name, reader.string(7, most)?)
+                let name: Bytes = reader.string(5, most)?.into();
+                (name, reader.string(7, most)?.into())
             }
             0b001 => {
                 //= RFC 9204 (4.3.1): a capacity above what we have allowed is an error.
@@ -186,24 +188,24 @@ impl Decoder {
             self.table.get(absolute).ok_or(Malformed)
         };
         let before = |index: u64| base.checked_sub(index + 1);
-        let name = match first {
+        let name: Bytes = match first {
             0x80.. => {
                 let index = reader.integer(6)?;
                 if first & 0x40 != 0 {
                     let (name, value) = static_table::get(index).ok_or(Malformed)?;
-                    return Ok((name.to_vec(), value.to_vec()));
+                    return Ok((name.into(), value.into()));
                 }
                 return entry(before(index)).cloned();
             }
             0x40.. => {
                 let index = reader.integer(4)?;
                 if first & 0x10 != 0 {
-                    static_table::get(index).ok_or(Malformed)?.0.to_vec()
+                    static_table::get(index).ok_or(Malformed)?.0.into()
                 } else {
                     entry(before(index))?.0.clone()
                 }
             }
-            0x20.. => reader.string(3, most)?,
+            0x20.. => reader.string(3, most)?.into(),
             0x10.. => {
                 let index = reader.integer(4)?;
                 return entry(base.checked_add(index)).cloned();
@@ -213,7 +215,7 @@ impl Decoder {
                 entry(base.checked_add(index))?.0.clone()
             }
         };
-        Ok((name, reader.string(7, most)?))
+        Ok((name, reader.string(7, most)?.into()))
     }
 
     /// Streams whose entries have come. They do not count as blocked any more.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
+
 use super::table::{self, Table};
 use super::{Malformed, static_table};
 use crate::http::fields::{Line, is_worth_keeping};
@@ -157,7 +159,7 @@ impl Encoder {
             None => emit_string(name, 5, 0x40, &mut self.instructions),
         }
         emit_string(value, 7, 0, &mut self.instructions);
-        self.table.insert((name.to_vec(), value.to_vec()))
+        self.table.insert((Bytes::copy_from_slice(name), Bytes::copy_from_slice(value)))
     }
 
     /// Octets of the decoder stream.

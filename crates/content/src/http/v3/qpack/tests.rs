@@ -6,7 +6,7 @@ use super::*;
 use crate::http::fields::Line;
 
 fn line(name: &str, value: &str) -> Line {
-    (name.into(), value.into())
+    (name.to_owned().into(), value.to_owned().into())
 }
 
 /// Feeds what each side has to tell the other.
