@@ -128,6 +128,8 @@ pub struct Connection {
     actions: VecDeque<Transmit>,
     /// The incremental stream that was served last.
     turn: u64,
+    /// No request and no answer has anything to send, until something is added: they need not be asked one by one.
+    rests: bool,
     /// No new requests: of ours since the peer's GOAWAY, of the peer's since ours.
     pub(super) is_going: bool,
     pub(super) has_failed: bool,
@@ -205,6 +207,7 @@ impl Connection {
             begun: [true, false, false],
             actions: VecDeque::new(),
             turn: 0,
+            rests: false,
             is_going: false,
             has_failed: false,
             log: None,
@@ -327,6 +330,7 @@ impl Connection {
     }
 
     fn sends(&mut self, stream: u64) -> Option<&mut Stream> {
+        self.rests = false;
         self.streams.get_mut(&stream).filter(|entry| entry.speaks && !entry.sending.ends)
     }
 
@@ -421,7 +425,13 @@ impl Connection {
             let (body, ends) = sending.offer();
             return Some(Transmit::Write { stream: *stream, body, ends });
         }
-        let stream = self.choose()?;
+        if self.rests {
+            return None;
+        }
+        let Some(stream) = self.choose() else {
+            self.rests = true;
+            return None;
+        };
         let entry = self.streams.get_mut(&stream)?;
         let (body, ends) = entry.sending.offer();
         if entry.priority.incremental {
@@ -467,6 +477,7 @@ impl Connection {
 
     /// The transport takes octets of this stream again.
     pub fn writable(&mut self, stream: u64) {
+        self.rests = false;
         let own = self.own.iter_mut().find(|(own, _)| *own == Some(stream)).map(|(_, sending)| sending);
         if let Some(sending) = own.or_else(|| self.streams.get_mut(&stream).map(|entry| &mut entry.sending)) {
             sending.is_blocked = false;
@@ -488,6 +499,7 @@ impl Connection {
         self.note(|| {
             Some(Logged::Frame { stream, frame: Frame::Headers(lines.to_vec()), length, is_ours: true })
         });
+        self.rests = false;
         if let Some(entry) = self.streams.get_mut(&stream) {
             entry.sending.push_head(frame::emit(kind::HEADERS, &block));
             entry.sending.ends = ends;
