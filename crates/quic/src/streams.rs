@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::library::{
-    self, Connection, Dir, ReadError, ReadableError, Side, StreamId, VarInt, WriteError as Refused,
+    self, Chunks, Connection, Dir, ReadError, ReadableError, Side, StreamId, VarInt, WriteError as Refused,
 };
 
 /// Octets that are made of filler at a time.
@@ -56,6 +56,20 @@ impl Recent {
     }
 }
 
+/// What comes next on a stream: octets, or its end (`None`).
+type Next = Result<Option<Bytes>, ReadError>;
+
+fn next(chunks: &mut Chunks) -> Next {
+    chunks.next(usize::MAX).map(|chunk| chunk.map(|chunk| chunk.bytes))
+}
+
+/// Arrived octets that were told and not read.
+struct Held {
+    octets: Bytes,
+    /// What is behind them, if that was looked at.
+    behind: Option<Next>,
+}
+
 /// What is known of the streams beside what the library knows.
 #[derive(Default)]
 pub(crate) struct Streams {
@@ -63,8 +77,8 @@ pub(crate) struct Streams {
     /// Its application knows nothing of streams: what it calls stream 0 are two.
     pub(crate) plain: Option<Plain>,
     pub(crate) events: VecDeque<TransportEvent>,
-    /// Arrived octets that were told and not read, by stream.
-    held: Table<u32, Bytes>,
+    /// By stream.
+    held: Table<u32, Held>,
     /// The filler that was made last and not taken.
     made: Option<(Filler, Bytes)>,
     /// Kinds of streams that could not be opened.
@@ -207,45 +221,60 @@ impl Streams {
 
     /// Takes the next piece that has arrived, if the last one was read, and tells of it.
     fn pull(&mut self, library: &mut Connection, stream: StreamId) {
-        let Some(name) = self.name(stream, true).filter(|name| !self.held.contains(name)) else { return };
+        let Some(name) = self.name(stream, true) else { return };
+        if let Some(held) = self.held.get_mut(&name) {
+            // It may be more by now.
+            held.behind.take_if(|behind| matches!(behind, Err(ReadError::Blocked)));
+            return;
+        }
         let mut from = library.recv_stream(stream);
         let mut chunks = match from.read(true) {
             Ok(chunks) => chunks,
             Err(ReadableError::ClosedStream | ReadableError::IllegalOrderedRead) => return,
         };
-        let event = match chunks.next(usize::MAX) {
-            Ok(Some(chunk)) => {
-                let octets = u32::try_from(chunk.bytes.len()).unwrap_or(u32::MAX);
-                self.held.insert(name, chunk.bytes);
-                Some(TransportEvent::Readable(name, octets))
+        let first = next(&mut chunks);
+        // Nothing, as a rule: then the stream need not be asked again when these octets are read.
+        let behind = matches!(first, Ok(Some(_))).then(|| next(&mut chunks));
+        // What is to be sent for it is sent when the connection is drained.
+        let _ = chunks.finalize();
+        self.came(name, first, behind);
+    }
+
+    /// Keeps and tells what comes next on a stream.
+    fn came(&mut self, name: u32, next: Next, behind: Option<Next>) {
+        let event = match next {
+            Ok(Some(octets)) => {
+                let len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+                self.held.insert(name, Held { octets, behind });
+                TransportEvent::Readable(name, len)
             }
             Ok(None) => {
                 if let Some(plain) = &mut self.plain {
                     plain.is_read = true;
                 }
-                Some(TransportEvent::Finished(name))
+                TransportEvent::Finished(name)
             }
             Err(ReadError::Reset(code)) => {
-                Some(TransportEvent::Stream(name, StreamEvent::Reset(code.into_inner())))
+                TransportEvent::Stream(name, StreamEvent::Reset(code.into_inner()))
             }
-            Err(ReadError::Blocked) => None,
+            Err(ReadError::Blocked) => return,
         };
-        // What is to be sent for it is sent when the connection is drained.
-        let _ = chunks.finalize();
-        self.events.extend(event);
+        self.events.push_back(event);
     }
 
     pub(crate) fn read(&mut self, library: &mut Connection, stream: u32, max: usize) -> Option<Body> {
         let held = self.held.get_mut(&stream).filter(|_| max > 0)?;
-        let part = held.split_to(max.min(held.len()));
+        let part = held.octets.split_to(max.min(held.octets.len()));
         self.received += part.len() as u64;
-        if held.is_empty() {
-            self.held.remove(&stream);
+        if held.octets.is_empty() {
+            let behind = self.held.remove(&stream).and_then(|held| held.behind);
             // Whoever reads on has not waited for the event.
             if matches!(self.events.back(), Some(TransportEvent::Readable(of, _)) if *of == stream) {
                 self.events.pop_back();
             }
-            if let Some(incoming) = self.incoming(stream) {
+            if let Some(next) = behind {
+                self.came(stream, next, None);
+            } else if let Some(incoming) = self.incoming(stream) {
                 self.pull(library, incoming);
             }
         }
