@@ -118,15 +118,31 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 pub fn decode(coded: &[u8]) -> Option<Vec<u8>> {
     let codes = Codes::get();
     let mut text = Vec::with_capacity(coded.len() * 8 / SHORTEST);
-    let (mut bits, mut held, mut rest) = (0_u64, 0_usize, coded.iter());
+    let (mut bits, mut held, mut rest) = (0_u64, 0_usize, coded);
     loop {
-        if held < LONGEST {
+        if let Some(next) = rest.first_chunk() {
+            // What goes beyond the last whole octet will come again, and be the same.
+            bits |= u64::from_be_bytes(*next) >> held;
+            let taken = (63 - held) / 8;
+            (rest, held) = (&rest[taken..], held + 8 * taken);
+        } else {
             while held <= 56
-                && let Some(octet) = rest.next()
+                && let Some((octet, after)) = rest.split_first()
             {
                 bits |= u64::from(*octet) << (56 - held);
-                held += 8;
+                (rest, held) = (after, held + 8);
             }
+        }
+        // Nearly all codes are short: several of them before there is a question of more octets.
+        while held >= 8
+            && let (symbol, length @ 1..) = codes.short[(bits >> 56) as usize]
+        {
+            text.push(symbol);
+            bits <<= length;
+            held -= usize::from(length);
+        }
+        if held < LONGEST && !rest.is_empty() {
+            continue;
         }
         match codes.symbol(bits) {
             Some((symbol, length)) if length <= held => {
