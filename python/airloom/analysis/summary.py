@@ -34,19 +34,8 @@ def summarise(
         if found.low < 0 and statistic == "mean" and describe(measure).is_count:
             # No sample of counts has a mean below 0: neither has a bootstrap's.
             found = mean_interval(values, ci, "bca")
-        rows.append(
-            {
-                **levels,
-                "measure": measure,
-                "unit": unit_of(measure),
-                name: found.value,
-                "low": found.low,
-                "high": found.high,
-                "ci": ci,
-                "seeds": found.seeds,
-                "method": found.method,
-            }
-        )
+        what, about = {"measure": measure, "unit": unit_of(measure)}, {"seeds": found.seeds, "method": found.method}
+        rows.append({**levels, **what, name: found.value, "low": found.low, "high": found.high, "ci": ci, **about})
     kinds = {column: runs.schema[column] for column in by}
     numbers = {name: pl.Float64, "low": pl.Float64, "high": pl.Float64, "ci": pl.Float64, "seeds": pl.Int64}
     texts = {"measure": pl.String, "unit": pl.String, "method": pl.String}

@@ -11,7 +11,7 @@ import polars as pl
 
 from airloom.analysis import quantile_interval
 from airloom.analysis.statistics import difference_of_medians
-from airloom.comparison.result import Comparison, known, letters, table
+from airloom.comparison.result import Comparison, difference, known, letters, table
 from airloom.errors import UsageError
 from airloom.json_file import read_json
 
@@ -76,21 +76,12 @@ def _rows(letter: str, a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list
 
 def _row(letter: str, measure: str, unit: str, x: dict[Any, float], y: dict[Any, float]) -> dict[str, Any]:
     if x.keys() == y.keys():
-        difference = quantile_interval([y[seed] - x[seed] for seed in x], 0.5, CONFIDENCE)
+        found = quantile_interval([y[seed] - x[seed] for seed in x], 0.5, CONFIDENCE)
     else:
-        difference = difference_of_medians(list(x.values()), list(y.values()), CONFIDENCE)
-    return {
-        "measure": measure,
-        "unit": unit,
-        "group": "page",
-        "of": letter,
-        "first": float(np.median(list(x.values()))) if x else None,
-        "value": float(np.median(list(y.values()))) if y else None,
-        "difference": known(difference.value),
-        "low": known(difference.low),
-        "high": known(difference.high),
-        "seeds": difference.seeds,
-    }
+        found = difference_of_medians(list(x.values()), list(y.values()), CONFIDENCE)
+    first, value = (float(np.median(list(of.values()))) if of else None for of in (x, y))
+    what = {"measure": measure, "unit": unit, "group": "page", "of": letter}
+    return {**what, "first": first, "value": value, **difference(found)}
 
 
 def _draw(found: dict[str, dict[str, list[dict[str, Any]]]]) -> list[Figure]:

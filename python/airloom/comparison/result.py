@@ -12,6 +12,8 @@ import polars as pl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from airloom.analysis import Interval
+
 #: Columns of a comparison's table behind the levels of a sweep.
 COLUMNS = ("measure", "unit", "group", "of", "first", "value", "difference", "low", "high", "seeds")
 
@@ -133,6 +135,12 @@ def table(rows: list[dict[str, Any]], levels: Mapping[str, Any] | None = None) -
 def known(value: float) -> float | None:
     """What is not-a-number is not known."""
     return None if math.isnan(value) else value
+
+
+def difference(found: Interval) -> dict[str, float | None]:
+    """The columns of a difference with its interval."""
+    numbers = {"difference": known(found.value), "low": known(found.low), "high": known(found.high)}
+    return {**numbers, "seeds": found.seeds}
 
 
 def settings(scenarios: list[Mapping[str, Any]]) -> dict[str, list[Any]]:

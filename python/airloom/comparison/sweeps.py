@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from airloom.analysis import Interval, quantile_interval
 from airloom.analysis.statistics import difference_of_medians
-from airloom.comparison.result import Comparison, known, letters, settings, table
+from airloom.comparison.result import Comparison, difference, letters, settings, table
 from airloom.errors import UsageError
 from airloom.measures import describe
 from airloom.sweep import SweepResults, overview
@@ -102,21 +102,11 @@ def _row(letter: str, measure: str, a: pl.DataFrame, b: pl.DataFrame) -> dict[st
     values = [rows.select("seed", pl.col(measure).cast(pl.Float64)).drop_nulls() for rows in (a, b)]
     pairs = values[0].join(values[1], on="seed", suffix="_b")
     x, y = (rows[measure].to_numpy() for rows in values)
-    difference = quantile_interval((pairs[f"{measure}_b"] - pairs[measure]).to_numpy(), 0.5, CONFIDENCE)
+    found = quantile_interval((pairs[f"{measure}_b"] - pairs[measure]).to_numpy(), 0.5, CONFIDENCE)
     if pairs.is_empty():
-        difference = difference_of_medians(x, y, CONFIDENCE)
-    return {
-        "measure": measure,
-        "unit": entry.unit,
-        "group": entry.group,
-        "of": letter,
-        "first": _median(x),
-        "value": _median(y),
-        "difference": known(difference.value),
-        "low": known(difference.low),
-        "high": known(difference.high),
-        "seeds": difference.seeds,
-    }
+        found = difference_of_medians(x, y, CONFIDENCE)
+    what = {"measure": measure, "unit": entry.unit, "group": entry.group, "of": letter}
+    return {**what, "first": _median(x), "value": _median(y), **difference(found)}
 
 
 def _median(values: NDArray[np.float64]) -> float | None:

@@ -132,11 +132,8 @@ def _gate(name: str, own: dict[str, Any], common: dict[str, Any], path: Path) ->
     rules = tuple(Rule.read(each, where) for each in said.get("rules", []))
     if not rules or not what:
         raise UsageError(f"{where}: {'rules' if what else kind} is empty")
-    runs, seed, retries = (
-        said.get("runs", 1 if kind == "scenario" else 10),
-        said.get("seed", 1),
-        said.get("retries", _RETRIES),
-    )
+    runs = said.get("runs", 1 if kind == "scenario" else 10)
+    seed, retries = said.get("seed", 1), said.get("retries", _RETRIES)
     if not 0 < runs <= _MOST_RUNS or not 0 <= seed < 2**63 or retries < 0 or not said.get("timeout_s", 1) > 0:
         raise UsageError(f"{where}: runs are 1 to {_MOST_RUNS}, seed and retries not below 0, timeout_s above 0")
     ports = said.get("loopback", [])

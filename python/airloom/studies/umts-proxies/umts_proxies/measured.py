@@ -33,11 +33,8 @@ COLUMNS: dict[str, dict[str, type[pl.DataType]]] = {
     "rows": {**_WAY, "page": pl.Int64, "seed": pl.Int64, "load_s": pl.Float64},
     "runs": {**_WAY, "seed": pl.Int64, "requests": pl.Float64, "hits": pl.Float64},
     "pings": {
-        "size": pl.Int64,
-        "seed": pl.Int64,
-        "mean_s": pl.Float64,
-        "uplink_s": pl.Float64,
-        "downlink_s": pl.Float64,
+        **dict.fromkeys(("size", "seed"), pl.Int64),
+        **dict.fromkeys(("mean_s", "uplink_s", "downlink_s"), pl.Float64),
     },
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from airloom.analysis.sequences import plain
 from airloom.capture import packets
 from airloom.run import Run
 from airloom.study import Data, Evidence, NotSwept, Numbers, exact, pair, value
@@ -42,8 +43,7 @@ def capture(data: Data, **where: Any) -> Run:
 
 def ip(run: Run) -> pl.DataFrame:
     """Datagrams where they meet a host, with texts."""
-    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
-    return packets.filter(pl.col("proto") == "tcp").sort("t_ns", maintain_order=True)
+    return plain(run.packets).filter(pl.col("proto") == "tcp")
 
 
 def asked_at(run: Run) -> int:
@@ -70,12 +70,16 @@ def window_at_end(data: Data, size: int, downlink: int, window: str, statistic: 
     return per_run.group_by("seed").agg(pl.col("cwnd").cast(pl.Float64).mean()).sort("seed")["cwnd"].to_numpy()
 
 
-def octets(text: str) -> float:
-    """A size of the scenario as understood, in octets."""
-    for unit, factor in (("kB", 1e3), ("KiB", 1024), ("MB", 1e6), ("B", 1)):
+def _in_units(units: dict[str, float], text: str) -> float:
+    for unit, factor in units.items():
         if text.endswith(unit):
             return float(text.removesuffix(unit)) * factor
     raise ValueError(text)
+
+
+#: A size of the scenario as understood, in octets; a time of it, in ms.
+octets = partial(_in_units, {"kB": 1e3, "KiB": 1024, "MB": 1e6, "B": 1})
+milliseconds = partial(_in_units, {"ms": 1.0, "us": 1e-3, "ns": 1e-6, "s": 1e3})
 
 
 def tcp(run: Run, host: str) -> dict[str, Any]:
@@ -271,14 +275,6 @@ def closed_form(data: Data) -> Evidence:
 def slots(datagram: int, blocks: int) -> int:
     """TTIs for a datagram: PDUs of 40 octets, one of which goes to the length indicator."""
     return math.ceil(math.ceil((datagram + 1) / 40) / blocks)
-
-
-def milliseconds(text: str) -> float:
-    """A time of the scenario as understood, in ms."""
-    for unit, factor in (("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3)):
-        if text.endswith(unit):
-            return float(text.removesuffix(unit)) * factor
-    raise ValueError(text)
 
 
 def grows_with_errors(data: Data) -> Evidence:

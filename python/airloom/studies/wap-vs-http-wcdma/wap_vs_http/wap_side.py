@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from airloom.analysis.sequences import plain
 from airloom.run import Run
 from airloom.study import Data, Evidence, NotSwept, Numbers, exact, pair, value
 from airloom.study.rules import Setting
@@ -47,9 +48,7 @@ first_is_wap, first_is_http = partial(both, wap, http), partial(both, http, wap)
 def datagrams(run: Run) -> pl.DataFrame:
     """Datagrams of WAP where they meet a host, from the request for the object on."""
     begun = int(run.pages.filter(pl.col("page") == run.pages["page"].max())["start_ns"][0])
-    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
-    found = packets.filter((pl.col("proto") == "udp") & (pl.col("t_ns") >= begun))
-    return found.sort("t_ns", maintain_order=True)
+    return plain(run.packets).filter((pl.col("proto") == "udp") & (pl.col("t_ns") >= begun))
 
 
 def sent_by_gateway(run: Run) -> pl.DataFrame:
@@ -131,8 +130,7 @@ def packets_of_pull(data: Data) -> int:
 
 def opening_ns(run: Run) -> int:
     """How long the session takes to open: from the first datagram to the first that answers it, ns."""
-    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
-    seen = packets.filter((pl.col("proto") == "udp") & (pl.col("point") == "mobile.radio.ip")).sort("t_ns")
+    seen = plain(run.packets).filter((pl.col("proto") == "udp") & (pl.col("point") == "mobile.radio.ip"))
     asked = int(seen.filter(pl.col("event") == "tx")["t_ns"][0])
     return int(seen.filter(pl.col("event") == "rx")["t_ns"][0]) - asked
 
@@ -140,8 +138,7 @@ def opening_ns(run: Run) -> int:
 def closure(data: Data) -> Evidence:
     """U11: datagrams after the acknowledgement of the last result, before the next session opens."""
     run = data.default.run("sequence-wap")
-    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
-    seen = packets.filter((pl.col("proto") == "udp") & (pl.col("event") == "tx"))
+    seen = plain(run.packets).filter((pl.col("proto") == "udp") & (pl.col("event") == "tx"))
     first = int(run.pages["start_ns"][0])
     done = first + int(run.pages["load_ns"][0])
     after = seen.filter((pl.col("t_ns") >= done) & (pl.col("t_ns") < int(run.pages["start_ns"][1]) - HALF_PAUSE))
