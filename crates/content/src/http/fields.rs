@@ -33,7 +33,7 @@ fn is_valid(name: &[u8], value: &[u8]) -> bool {
     //= RFC 9113 (8.2.1): no upper case, no white space around values, no line ends, no NUL.
     !name.is_empty()
         && name.iter().all(|octet| OF_A_NAME[usize::from(*octet)])
-        && !value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
+        && memchr::memchr3(0, b'\r', b'\n', value).is_none()
         && value.trim_ascii().len() == value.len()
         && !OF_A_CONNECTION.contains(&name)
         && (name != b"te" || value == b"trailers")

@@ -39,6 +39,14 @@ impl Pieces {
         true
     }
 
+    /// The octets that come next, as far as they came at once and are written down.
+    pub fn next(&self) -> &[u8] {
+        match self.pending.front() {
+            Some(Body::Real(octets)) => octets,
+            _ => &[],
+        }
+    }
+
     /// What is collected so far.
     pub fn so_far(&self) -> &[u8] {
         &self.collected

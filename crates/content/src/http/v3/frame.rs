@@ -94,15 +94,23 @@ impl<'a> Control<'a> {
 
 /// A whole frame.
 pub fn emit(kind: u64, payload: &[u8]) -> Vec<u8> {
-    let mut out = header(kind, payload.len() as u64);
+    let mut out = Vec::with_capacity(HEADER + payload.len());
+    put_header(kind, payload.len() as u64, &mut out);
     out.extend_from_slice(payload);
     out
 }
 
 /// Type and length of a frame whose payload follows.
 pub fn header(kind: u64, length: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(16);
-    varint::emit(kind, &mut out);
-    varint::emit(length, &mut out);
+    let mut out = Vec::with_capacity(HEADER);
+    put_header(kind, length, &mut out);
     out
+}
+
+/// Octets of type and length at most.
+const HEADER: usize = 16;
+
+fn put_header(kind: u64, length: u64, out: &mut Vec<u8>) {
+    varint::emit(kind, out);
+    varint::emit(length, out);
 }

@@ -55,6 +55,14 @@ impl Input {
 
     /// The integer that comes next.
     pub(super) fn integer(&mut self) -> Option<u64> {
+        // It came at once as a rule: nothing need be collected.
+        let next = self.pieces.next();
+        if self.pieces.so_far().is_empty()
+            && let Some((value, rest)) = varint::parse(next)
+        {
+            self.pieces.take(next.len() - rest.len());
+            return Some(value);
+        }
         let whole = self.pieces.collect(1)
             && self.pieces.collect(varint::length(self.pieces.so_far().first().copied().unwrap_or_default()));
         if !whole {
