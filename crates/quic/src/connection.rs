@@ -26,6 +26,9 @@ use crate::ways::{Way, Ways};
 /// Answers of the endpoint (stateless resets) that wait to be sent at most.
 const MOST_ANSWERS: usize = 4;
 
+/// Room for a datagram: more than most links take. It grows where one takes more.
+const USUAL_DATAGRAM: usize = 1500;
+
 /// What an application closes with that knows no codes: all is said, or it gave up.
 const ALL_SAID: u64 = 0;
 const GIVEN_UP: u64 = 1;
@@ -385,7 +388,7 @@ impl Transport for Connection {
             self.mark(cx.now);
             let (_, quic) = self.quic.as_mut()?;
             self.spare.clear();
-            self.spare.reserve_exact(usize::from(quic.current_mtu()));
+            self.spare.reserve_exact(USUAL_DATAGRAM);
             let Some(sent) = library::transmit(quic, cx.now, &mut self.spare) else {
                 self.may_probe = false;
                 self.settle(cx.now);

@@ -41,7 +41,10 @@ pub(crate) fn payload(mut unit: Packet) -> Option<BytesMut> {
     let len = usize::from(header.len) - airloom_wire::udp::HEADER;
     let first = unit.head().get(airloom_wire::udp::HEADER..)?;
     if first.is_empty() {
-        let mut octets = unit.take_body().to_bytes();
+        let mut octets = match unit.take_body() {
+            Body::Real(octets) => octets,
+            filler => filler.to_bytes(),
+        };
         let is_whole = octets.len() >= len;
         // What stands behind the length of UDP does not belong to it. Nobody else has the octets as a rule: none is copied.
         octets.truncate(len);

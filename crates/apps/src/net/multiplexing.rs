@@ -387,6 +387,9 @@ impl Three {
 
     /// Passes on what is to be logged.
     fn log(&mut self, cx: &Cx, net: &mut dyn Sockets, socket: SocketId) {
+        if !cx.records.wants_qlog() {
+            return;
+        }
         for logged in self.end.logged() {
             let (name, data) = logged.event();
             // Milliseconds since the run began, to a microsecond, as in the events of QUIC.

@@ -11,9 +11,15 @@ const FEW: usize = 16;
 pub(crate) fn trim(payload: &mut BytesMut) {
     let is_padded = payload.last_chunk::<FEW>().is_some_and(|last| *last == [0; FEW]);
     let mut rest = &payload[..];
-    if is_padded && pass_frames(&mut rest).is_some() && rest.iter().all(|octet| *octet == 0) {
+    if is_padded && pass_frames(&mut rest).is_some() && is_nothing(rest) {
         payload.truncate((payload.len() - rest.len()).max(1));
     }
+}
+
+/// Are these all zeros?
+fn is_nothing(octets: &[u8]) -> bool {
+    let (first, rest) = octets.as_rchunks::<FEW>();
+    first.iter().all(|octet| *octet == 0) && rest.iter().all(|part| *part == [0; FEW])
 }
 
 /// Passes frames by up to the first octet of padding. `None`: there is one that is not known here.
