@@ -33,21 +33,21 @@ enum Form {
 
 /// The delay of one direction.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Delay {
+pub(crate) enum Delay {
     Fixed(Duration),
     Trace(Steps),
 }
 
 /// Delays with the time from which they hold.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Steps {
+pub(crate) struct Steps {
     steps: Vec<(Duration, Duration)>,
     period: Duration,
 }
 
 impl Delay {
     /// For a packet that was sent at `at`.
-    pub(super) fn at(&self, at: Instant) -> Duration {
+    pub(crate) fn at(&self, at: Instant) -> Duration {
         match self {
             Delay::Fixed(delay) => *delay,
             Delay::Trace(trace) => {

@@ -2,8 +2,12 @@
 
 use airloom_base::{Duration, Instant};
 
-use super::OPPORTUNITY;
 use super::config::{self, Times};
+
+/// Octets of a delivery opportunity.
+pub const OPPORTUNITY: u64 = 1504;
+/// Octets by which a packet counts as larger than it is.
+pub const OVERHEAD: u64 = 4;
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
@@ -57,7 +61,7 @@ impl Endless {
 
 /// The opportunities of one direction, and how far they are used up.
 #[derive(Debug)]
-pub(super) struct Opportunities {
+pub(crate) struct Opportunities {
     light: Endless,
     heavy: Option<Endless>,
     ramp: Duration,
@@ -92,7 +96,7 @@ impl Opportunities {
     }
 
     /// When a packet that counts for `octets` has been sent whole. It enters at `now`; `idle` if nothing waits before it.
-    pub(super) fn send(&mut self, now: Instant, octets: u64, idle: bool) -> Instant {
+    pub(crate) fn send(&mut self, now: Instant, octets: u64, idle: bool) -> Instant {
         if idle {
             if self.trace().time(self.place) < now {
                 // What nobody used is lost.

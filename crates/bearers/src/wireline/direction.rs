@@ -1,4 +1,4 @@
-//! One direction of a wire: queue, serialisation, loss, delay.
+//! One direction of a wire, or of a link that sends when a trace says: queue, serialisation, loss, delay.
 
 use std::collections::VecDeque;
 
@@ -13,6 +13,8 @@ use airloom_wire::ip;
 
 use super::Config;
 use crate::channel::PacketLoss;
+use crate::trace::delay::Delay;
+use crate::trace::opportunities::{OVERHEAD, Opportunities};
 
 /// A packet between entering and arriving.
 struct InFlight {
@@ -28,12 +30,20 @@ struct InFlight {
     lost: bool,
 }
 
+/// What says when packets leave.
+pub(crate) enum Pace {
+    /// One behind the other at this rate; without it they take no time.
+    Rate(Option<Rate>),
+    /// At the opportunities of a trace.
+    Trace(Opportunities),
+}
+
 /// One direction. `waiting` of the packets in `flight`, counted from the back, have not departed yet.
 #[derive(getset::CopyGetters)]
 pub(super) struct OneWay {
     pub(super) direction: Direction,
-    rate: Option<Rate>,
-    pub(super) delay: Duration,
+    pace: Pace,
+    pub(super) delay: Delay,
     pub(super) limit: Option<QueueLimit>,
     /// From so much waiting on packets are marked.
     ecn: Option<QueueLimit>,
@@ -42,6 +52,7 @@ pub(super) struct OneWay {
     waiting: usize,
     waiting_octets: u64,
     /// Arrival of the first packet in `flight`.
+    #[getset(get_copy = "pub(super)")]
     next_arrival: Instant,
     /// Size of the last packet and the time it took: most packets are like the one before.
     last: (u64, Duration),
@@ -57,17 +68,22 @@ pub(super) struct OneWay {
 }
 
 impl OneWay {
-    pub(super) fn new(config: &Config, direction: Direction, parts: &mut Parts) -> Result<Self, ConfigError> {
+    /// What packets do besides is in `config`.
+    pub(super) fn new(
+        (pace, delay): (Pace, Delay),
+        config: &Config,
+        direction: Direction,
+        parts: &mut Parts,
+    ) -> Result<Self, ConfigError> {
         config.loss.check_wire()?;
         let point = parts.point(&format!("queue.{}.tx", direction.short()), PointKind::Ip);
-        let rate = config.rate.map(|r| r.get(direction));
-        if let Some(rate) = rate {
+        if let Pace::Rate(Some(rate)) = pace {
             parts.records.set_speed(point, rate.bits_per_second());
         }
         Ok(OneWay {
             direction,
-            rate,
-            delay: config.delay.get(direction),
+            pace,
+            delay,
             limit: config.queue.map(|q| q.get(direction)),
             ecn: config.ecn.map(|q| q.get(direction)),
             loss: PacketLoss::new(config.loss.of_direction(direction), parts.fate("loss"), direction),
@@ -121,12 +137,16 @@ impl OneWay {
             Some(last) => (last.departure.max(cx.now), last.arrival),
             None => (cx.now, Instant::ZERO),
         };
-        if self.last.0 != len {
-            self.last = (len, self.rate.map_or(Duration::ZERO, |r| r.time_for(len)));
-        }
-        let time = self.last.1;
-        self.busy += time;
-        let departure = start + time;
+        let (departure, service) = match &mut self.pace {
+            Pace::Rate(rate) => {
+                if self.last.0 != len {
+                    self.last = (len, rate.map_or(Duration::ZERO, |r| r.time_for(len)));
+                }
+                (start + self.last.1, self.last.1)
+            }
+            Pace::Trace(chances) => (chances.send(cx.now, len + OVERHEAD, self.waiting == 0), Duration::ZERO),
+        };
+        self.busy += service;
         self.waiting += 1;
         self.waiting_octets += len;
         self.queue_max = self.queue_max.max(self.waiting_octets);
@@ -137,9 +157,9 @@ impl OneWay {
             self.record(cx, Event::Enqueue, &packet, None);
         }
         // Order is kept when the delay was shortened meanwhile.
-        let arrival = (departure + self.delay).max(latest);
+        let arrival = (departure + self.delay.at(departure)).max(latest);
         self.next_arrival = self.next_arrival.min(arrival);
-        self.flight.push_back(InFlight { departure, arrival, packet, service: time, len: len as u32, lost });
+        self.flight.push_back(InFlight { departure, arrival, packet, service, len: len as u32, lost });
     }
 
     /// Marks a packet that finds as much waiting as the threshold says.
@@ -148,12 +168,6 @@ impl OneWay {
         if congested && ip::mark_ce(packet.head_mut()) {
             self.marked += 1;
         }
-    }
-
-    /// When the next packet leaves at the far end (or a lost one is forgotten).
-    #[inline]
-    pub(super) fn next_arrival(&self) -> Instant {
-        self.next_arrival
     }
 
     #[inline]
@@ -192,27 +206,31 @@ impl OneWay {
     }
 
     /// A new rate, for all packets that are not in service yet.
-    pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) {
+    pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) -> Result<(), Unsupported> {
         self.settle(now);
-        self.rate = Some(rate);
+        let Pace::Rate(pace) = &mut self.pace else {
+            return Err(Unsupported("the rate of a trace is in its file"));
+        };
+        *pace = Some(rate);
         self.last = (0, Duration::ZERO);
         let first_waiting = self.flight.len() - self.waiting;
-        let Some(in_service) = self.flight.get(first_waiting) else { return };
+        let Some(in_service) = self.flight.get(first_waiting) else { return Ok(()) };
         let (mut departure, mut arrival) = (in_service.departure, in_service.arrival);
         for f in self.flight.iter_mut().skip(first_waiting + 1) {
             let service = rate.time_for(u64::from(f.len));
             self.busy = self.busy - f.service + service;
             f.service = service;
             departure += service;
-            arrival = arrival.max(departure + self.delay);
+            arrival = arrival.max(departure + self.delay.at(departure));
             (f.departure, f.arrival) = (departure, arrival);
         }
         self.find_next_arrival();
+        Ok(())
     }
 
     /// Does it do anything to packets but hold them?
     pub(super) fn only_delays(&self) -> bool {
-        self.rate.is_none() && self.limit.is_none() && self.loss.is_never()
+        matches!(self.pace, Pace::Rate(None)) && self.limit.is_none() && self.loss.is_never()
     }
 
     pub(super) fn set_loss(&mut self, loss: f64) -> Result<(), Unsupported> {
@@ -245,15 +263,22 @@ impl OneWay {
     pub(super) fn summarise(&self, direction: Direction, out: &mut Summary) {
         let name = direction.name();
         for (what, value) in [
-            ("packets", self.packets as f64),
-            ("bytes", self.octets as f64),
-            ("lost", self.losses as f64),
-            ("queue_drops", self.drops as f64),
-            ("queue_max_bytes", self.queue_max as f64),
-            ("busy_s", (self.busy - self.still_to_serve()).as_secs_f64()),
+            ("packets", self.packets),
+            ("bytes", self.octets),
+            ("lost", self.losses),
+            ("queue_drops", self.drops),
+            ("queue_max_bytes", self.queue_max),
         ] {
-            out.set(&format!("{name}.{what}"), value);
+            out.set(&format!("{name}.{what}"), value as f64);
         }
+        if let Pace::Rate(_) = self.pace {
+            self.summarise_rate(name, out);
+        }
+    }
+
+    /// What a link without a trace counts besides.
+    fn summarise_rate(&self, name: &str, out: &mut Summary) {
+        out.set(&format!("{name}.busy_s"), (self.busy - self.still_to_serve()).as_secs_f64());
         if self.ecn.is_some() {
             out.set(&format!("{name}.ecn_marked"), self.marked as f64);
         }

@@ -12,7 +12,7 @@
 //! only meets the end of the queue.
 //!
 //! ```text
-//!   direction.rs   one direction: queue, serialisation, loss, delay
+//!   direction.rs   one direction: queue, serialisation, loss, delay; those of `trace/` as well
 //! ```
 //!
 //! Left out: framing of a real medium, duplex conflicts.
@@ -32,7 +32,9 @@ use serde_json::Value;
 
 use crate::channel::LossConfig;
 use crate::faults::{Disorder, Faults, Faulty};
+use crate::trace::delay::Delay;
 use direction::OneWay;
+pub(crate) use direction::Pace;
 
 /// A wire with a fixed rate, delay, drop-tail queue and losses; packets may come late or twice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +70,9 @@ pub struct Wireline {
 pub fn build(table: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
     let config: Config = airloom_base::config::read(table)?;
     let (duplication, reordering) = (config.duplication, config.reordering);
-    let wire = Wireline::new(config, parts)?;
+    let wire = Wireline::new(&config, parts, |d| {
+        (Pace::Rate(config.rate.map(|rate| rate.get(d))), Delay::Fixed(config.delay.get(d)))
+    })?;
     if duplication.is_none() && reordering.is_none() {
         return Ok(Box::new(wire));
     }
@@ -77,15 +81,18 @@ pub fn build(table: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, Config
 }
 
 impl Wireline {
-    /// A wire; more than one station makes no sense on it.
-    pub fn new(config: Config, parts: &mut Parts) -> Result<Self, ConfigError> {
+    /// A wire; more than one station makes no sense on it. `way` says of a direction when packets leave, and how long they are
+    /// on their way then.
+    pub(crate) fn new(
+        config: &Config,
+        parts: &mut Parts,
+        way: impl Fn(Direction) -> (Pace, Delay),
+    ) -> Result<Self, ConfigError> {
         if parts.stations > 1 {
-            return Err(ConfigError {
-                path: Vec::new(),
-                message: "a wireline has two ends, not a cell of stations".into(),
-            });
+            let message = "it has two ends, and is no cell of stations".into();
+            return Err(ConfigError { path: Vec::new(), message });
         }
-        let [up, down] = Direction::BOTH.map(|d| OneWay::new(&config, d, parts));
+        let [up, down] = Direction::BOTH.map(|d| OneWay::new(way(d), config, d, parts));
         Ok(Wireline { ways: [up?, down?], state: LinkState::Up, due: Instant::ZERO })
     }
 
@@ -147,7 +154,7 @@ impl Bearer for Wireline {
 
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
         if !part.is_empty() {
-            return Err(Unsupported("a wireline has no members"));
+            return Err(Unsupported("it has no members"));
         }
         let now = cx.now;
         match *change {
@@ -157,8 +164,8 @@ impl Bearer for Wireline {
                     self.ways.iter_mut().for_each(|w| w.cut(cx));
                 }
             }
-            Change::Rate(d, rate) => self.each(d).for_each(|w| w.set_rate(now, rate)),
-            Change::Delay(d, delay) => self.each(d).for_each(|w| w.delay = delay),
+            Change::Rate(d, rate) => return self.each(d).try_for_each(|w| w.set_rate(now, rate)),
+            Change::Delay(d, delay) => self.each(d).for_each(|w| w.delay = Delay::Fixed(delay)),
             Change::Loss(d, loss) => return self.each(d).try_for_each(|w| w.set_loss(loss)),
             Change::Queue(d, limit) => self.each(d).for_each(|w| w.limit = Some(limit)),
             Change::Fault(..) => return Err(Unsupported::NO_FAULT),

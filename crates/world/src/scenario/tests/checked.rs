@@ -31,7 +31,7 @@ fn what_only_building_finds_is_said_with_its_line() {
         (
             "a = { app",
             "a = { count = 2, app",
-            "s.toml:6:1: links.wire: a wireline has two ends, not a cell of stations",
+            "s.toml:6:1: links.wire: it has two ends, and is no cell of stations",
         ),
         (
             "[[timeline]]",
@@ -42,7 +42,7 @@ fn what_only_building_finds_is_said_with_its_line() {
         (
             "target = \"wire\"",
             "target = \"wire.member.2\"",
-            "s.toml:12:16: timeline[0].set.loss: a wireline has no members",
+            "s.toml:12:16: timeline[0].set.loss: it has no members",
         ),
     ] {
         let text = GOOD.replacen(good, bad, 1);
