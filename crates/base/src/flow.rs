@@ -3,7 +3,8 @@
 use crate::time::{Duration, Instant};
 
 /// Why a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum CloseReason {
     /// Both sides finished.
     Finished,
@@ -12,6 +13,7 @@ pub enum CloseReason {
     /// The peer refused to open it.
     Refused,
     /// It got no answer for too long.
+    #[strum(serialize = "timeout")]
     TimedOut,
     /// Our side reset it.
     Aborted,
@@ -23,16 +25,8 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// As in the `end` column of the flows table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CloseReason::Finished => "finished",
-            CloseReason::Reset => "reset",
-            CloseReason::Refused => "refused",
-            CloseReason::TimedOut => "timeout",
-            CloseReason::Aborted => "aborted",
-            CloseReason::Unreachable => "unreachable",
-            CloseReason::Application(_) => "application",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -51,7 +51,8 @@ pub enum LinkState {
 }
 
 /// How a link treats what real hosts send over it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Grade {
     /// Only time passes on it: the super-packets of a kernel's segmentation offload stay whole.
     Transparent,
@@ -63,17 +64,14 @@ pub enum Grade {
 
 impl Grade {
     /// As in scenario files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Grade::Transparent => "transparent",
-            Grade::Packet => "packet",
-            Grade::Radio => "radio",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What may go wrong on a link, whatever its bearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Fault {
     /// Datagrams that are too long vanish.
     Mtu,
@@ -95,29 +93,11 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 8] = [
-        Fault::Mtu,
-        Fault::Blackhole,
-        Fault::DropList,
-        Fault::Drop,
-        Fault::Corrupt,
-        Fault::Duplication,
-        Fault::Reordering,
-        Fault::Nat,
-    ];
+    pub const ALL: &[Fault] = <Self as strum::VariantArray>::VARIANTS;
 
     /// As in scenario files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Fault::Mtu => "mtu",
-            Fault::Blackhole => "blackhole",
-            Fault::DropList => "drop_list",
-            Fault::Drop => "drop",
-            Fault::Corrupt => "corrupt",
-            Fault::Duplication => "duplication",
-            Fault::Reordering => "reordering",
-            Fault::Nat => "nat",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -69,7 +69,7 @@ pub struct PointInfo {
 }
 
 /// What happened to a packet or PDU at a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::VariantArray)]
 pub enum Event {
     /// Entered a queue.
     Enqueue,
@@ -218,7 +218,8 @@ pub struct PageRecord {
 }
 
 /// Where an object of a page came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ObjectSource {
     /// It was fetched.
     Network,
@@ -230,12 +231,8 @@ pub enum ObjectSource {
 
 impl ObjectSource {
     /// As in the `source` column of the objects table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ObjectSource::Network => "network",
-            ObjectSource::Cache => "cache",
-            ObjectSource::Failed => "failed",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

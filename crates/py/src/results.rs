@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use airloom_drive::real_time::Report;
 use airloom_drive::run::Results;
-use airloom_drive::virtual_time::Outcome;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -62,7 +61,7 @@ impl PyResults {
             tables.set_item(name, list)?;
         }
         Ok(PyResults {
-            outcome: name(results.outcome),
+            outcome: results.outcome.into(),
             why: results.outcome.why(),
             summary: results.summary.values.into_iter().collect(),
             tables: tables.unbind(),
@@ -76,15 +75,5 @@ impl PyResults {
             priority: report.map(|r| r.priority.name()),
             processors: report.map(|r| r.wakefulness.to_string()),
         })
-    }
-}
-
-/// Name of an outcome in Python.
-const fn name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Complete => "complete",
-        Outcome::LimitReached => "limit-reached",
-        Outcome::Stuck => "stuck",
-        Outcome::Stopped => "stopped",
     }
 }

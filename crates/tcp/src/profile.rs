@@ -17,7 +17,9 @@ use super::congestion::cubic::{CubicConfig, Variant};
 use super::congestion::vegas::VegasConfig;
 
 /// A named set of settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// What the standards say today (RFC 9293, 5681, 6298, 6582, 6675, 7323).
@@ -43,15 +45,7 @@ pub enum Profile {
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 7] = [
-        Profile::Rfc,
-        Profile::Linux,
-        Profile::LinuxClassic,
-        Profile::BsdReno,
-        Profile::Nt4,
-        Profile::Win98,
-        Profile::WTcp,
-    ];
+    pub const ALL: &[Profile] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Its values.
     pub fn settings(self) -> Config {
@@ -95,7 +89,7 @@ pub(super) fn differences() -> serde_json::Value {
     let name = |profile: Profile| {
         serde_json::to_value(profile).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
     };
-    serde_json::Value::Object(Profile::ALL.into_iter().map(|p| (name(p), of(p))).collect())
+    serde_json::Value::Object(Profile::ALL.iter().map(|p| (name(*p), of(*p))).collect())
 }
 
 /// Sources: Microsoft KB 120642 and "Windows NT 4.0 TCP/IP" (window, delayed acknowledgement), 162179 (fast retransmit from

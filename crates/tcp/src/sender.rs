@@ -75,8 +75,9 @@ pub(super) struct Agreed {
     pub timestamps: bool,
 }
 
-/// How the sender is repairing losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the sender is repairing losses, numbered as Linux does (`TCP_CA_Open` and so on).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum Mode {
     /// Nothing is known to be lost.
     Open,
@@ -108,14 +109,8 @@ impl Mode {
     }
 
     /// As a record has it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Open => "open",
-            Mode::Disorder => "disorder",
-            Mode::Cwr => "cwr",
-            Mode::Recovery => "recovery",
-            Mode::Loss => "loss",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The states of a connection and the ways between them (RFC 9293 3.3.2, figure 5).
 
 /// State of a connection, in the standard's order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING-KEBAB-CASE")]
 pub enum State {
     /// Waits for a SYN.
     Listen,
@@ -12,8 +13,10 @@ pub enum State {
     /// Data flows both ways.
     Established,
     /// Our side has finished, the peer has not acknowledged that.
+    #[strum(serialize = "FIN-WAIT-1")]
     FinWait1,
     /// Our side has finished, the peer has not.
+    #[strum(serialize = "FIN-WAIT-2")]
     FinWait2,
     /// The peer has finished, our side has not.
     CloseWait,
@@ -92,20 +95,8 @@ impl State {
     }
 
     /// The standard's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            State::Listen => "LISTEN",
-            State::SynSent => "SYN-SENT",
-            State::SynReceived => "SYN-RECEIVED",
-            State::Established => "ESTABLISHED",
-            State::FinWait1 => "FIN-WAIT-1",
-            State::FinWait2 => "FIN-WAIT-2",
-            State::CloseWait => "CLOSE-WAIT",
-            State::Closing => "CLOSING",
-            State::LastAck => "LAST-ACK",
-            State::TimeWait => "TIME-WAIT",
-            State::Closed => "CLOSED",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

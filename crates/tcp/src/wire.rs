@@ -101,7 +101,7 @@ pub struct Options {
 }
 
 /// What a probe option is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::FromRepr)]
 #[repr(u8)]
 pub enum ProbeStep {
     /// In a SYN: the others are known.
@@ -114,11 +114,6 @@ pub enum ProbeStep {
     Probe2,
     /// PR2_ACK.
     Answer2,
-}
-
-impl ProbeStep {
-    const ALL: [ProbeStep; 5] =
-        [ProbeStep::Permitted, ProbeStep::Probe1, ProbeStep::Answer1, ProbeStep::Probe2, ProbeStep::Answer2];
 }
 
 /// The option of TCP-Probing (see `probing.rs`), of the experimental kind and with an identifier of our own (RFC 6994 3.1).
@@ -341,8 +336,8 @@ impl Options {
             }
             (KIND_TIMESTAMPS, 8) => self.timestamps = Some((be32(value, 0), be32(value, 4))),
             (KIND_EXPERIMENT, 4) if value[..2] == PROBE_EXID => {
-                let step = ProbeStep::ALL.get(usize::from(value[2]));
-                self.probe = step.map(|step| ProbeOption { step: *step, cycle: value[3] });
+                let step = ProbeStep::from_repr(value[2]);
+                self.probe = step.map(|step| ProbeOption { step, cycle: value[3] });
             }
             (KIND_MSS | KIND_WINDOW_SCALE | KIND_SACK_PERMITTED | KIND_SACK | KIND_TIMESTAMPS, _) => {
                 return Err(Error::Option(kind));

@@ -122,7 +122,7 @@ fn choices() -> &'static Choice {
 
 /// A profile with some of its settings changed.
 fn settings(random: &mut Stream) -> Config {
-    let profile = pick(random, &Profile::ALL).settings();
+    let profile = pick(random, Profile::ALL).settings();
     // Settings that do not go together are drawn again. Where that fails twenty times (once in about 100,000 episodes) the
     // profile stays as it is.
     let drawn = (0..20).find_map(|_| {

@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn sixty_four_kilobytes_of_options_are_survived(
-        profile in prop::sample::select(&Profile::ALL[..]),
+        profile in prop::sample::select(Profile::ALL),
         seed in any::<u64>(),
     ) {
         let mut random = Stream::new(seed, "garbage");

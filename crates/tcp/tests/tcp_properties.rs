@@ -13,7 +13,7 @@ fn pair(config: &Config, link: LinkConfig) -> Pair {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let profile = prop::sample::select(&Profile::ALL[..]);
+    let profile = prop::sample::select(Profile::ALL);
     let congestion = prop::sample::select(
         &[
             Congestion::Tahoe,

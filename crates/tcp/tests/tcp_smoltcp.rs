@@ -317,7 +317,7 @@ fn play(case: Case) {
 
 /// Every role, direction and profile.
 fn everything(size: u32, lose: f64) {
-    for profile in Profile::ALL {
+    for &profile in Profile::ALL {
         for (smoltcp_opens, smoltcp_sends) in [(false, false), (false, true), (true, false), (true, true)] {
             play(Case { smoltcp_opens, smoltcp_sends, size, lose, profile });
         }

@@ -209,8 +209,9 @@ struct Keys {
     seed: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 enum ModelName {
     Bernoulli,
     GilbertElliott,
@@ -219,14 +220,6 @@ enum ModelName {
 }
 
 impl ModelName {
-    const fn name(self) -> &'static str {
-        match self {
-            ModelName::Bernoulli => "bernoulli",
-            ModelName::GilbertElliott => "gilbert-elliott",
-            ModelName::OnOff => "on-off",
-            ModelName::List => "list",
-        }
-    }
     const fn keys(self) -> &'static [&'static str] {
         match self {
             ModelName::Bernoulli => &["loss"],
@@ -317,7 +310,10 @@ impl Keys {
         let name = self.model.unwrap_or(default);
         if let Some(odd) = self.present().find(|key| !name.keys().contains(key)) {
             let valid = name.keys().join(", ");
-            return Err(format!("`{odd}` does not belong to model \"{}\"; valid: {valid}", name.name()));
+            return Err(format!(
+                "`{odd}` does not belong to model \"{}\"; valid: {valid}",
+                <&str>::from(name)
+            ));
         }
         let loss = self.loss.map(Probability::get);
         let model = match name {

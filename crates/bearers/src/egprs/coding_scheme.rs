@@ -51,6 +51,14 @@ impl HeaderType {
             HeaderType::Three => 4,
         }
     }
+    /// Spare bits that fill the header of an uplink block up.
+    pub const fn spare_bits(self) -> u32 {
+        match self {
+            HeaderType::One => 7,
+            HeaderType::Two => 10,
+            HeaderType::Three => 1,
+        }
+    }
 }
 
 /// What the coding and puncturing scheme field (CPS) says.

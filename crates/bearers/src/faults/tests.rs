@@ -184,7 +184,7 @@ fn a_translator_that_is_switched_on_forgets_at_that_moment_and_one_that_is_off_n
 #[test]
 fn what_a_link_has_not_cannot_be_switched() {
     let mut bench = Bench::new(json!({ "mtu": 1000 }));
-    for fault in Fault::ALL {
+    for &fault in Fault::ALL {
         let done = bench.link.switch(Instant::ZERO, fault, true);
         assert_eq!(bench.link.faults(), [(Fault::Mtu, true)]);
         assert_eq!(done, if fault == Fault::Mtu { Ok(()) } else { Err(Unsupported::NO_FAULT) });

@@ -57,7 +57,8 @@ impl RrcConfig {
 }
 
 /// State of one mobile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum State {
     /// No connection.
     Idle,
@@ -66,21 +67,17 @@ pub enum State {
     /// Dedicated channel.
     Dch,
     /// On the way from IDLE to DCH.
+    #[strum(serialize = "idle-dch")]
     IdleToDch,
     /// On the way from FACH to DCH.
+    #[strum(serialize = "fach-dch")]
     FachToDch,
 }
 
 impl State {
     /// As in the states table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            State::Idle => "idle",
-            State::Fach => "fach",
-            State::Dch => "dch",
-            State::IdleToDch => "idle-dch",
-            State::FachToDch => "fach-dch",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -23,7 +23,8 @@ pub(super) const COC: &str = "application/vnd.wap.coc";
 const PAGES: [&str; 3] = ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"];
 
 /// What happened to a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Treatment {
     /// There was none, or the gateway answered itself.
     None,

@@ -4,18 +4,9 @@ use std::mem::take;
 
 use airloom_base::Direction;
 use airloom_base::record::{Event, PacketRecord, PointInfo};
+use strum::VariantArray;
 
 use super::column::{Category, Cells, Column, Optional, OptionalCategory, Table, Values, full, nanos};
-
-const EVENTS: [Event; 7] = [
-    Event::Enqueue,
-    Event::Dequeue,
-    Event::Transmit,
-    Event::Receive,
-    Event::Drop,
-    Event::Ack,
-    Event::Retransmit,
-];
 
 /// The packets table.
 #[derive(Default)]
@@ -49,7 +40,7 @@ impl Packets {
         self.t_ns.push(nanos(record.at.as_nanos()));
         self.point.push(record.point.0);
         self.dir.push(facts.direction as u16);
-        self.event.push(EVENTS.iter().position(|e| *e == facts.event).unwrap_or_default() as u16);
+        self.event.push(facts.event as u16);
         self.pkt_id.push(facts.packet);
         self.flow.push(facts.flow);
         self.proto.push(facts.proto);
@@ -63,7 +54,7 @@ impl Packets {
 
     pub(super) fn into_columns(self) -> Vec<Column> {
         let directions = Direction::BOTH.map(Direction::short);
-        let events = EVENTS.map(Event::name);
+        let events: Vec<_> = Event::VARIANTS.iter().map(|event| event.name()).collect();
         vec![
             self.t_ns.column("t_ns"),
             full("point", Values::Category { codes: self.point, names: self.points }),

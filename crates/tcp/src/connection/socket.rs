@@ -7,7 +7,7 @@ use std::sync::Arc;
 use airloom_base::service::{Identity, Path};
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, Transport};
 
-use super::{Connection, Mode, pending};
+use super::{Connection, pending};
 use crate::config::Config;
 use crate::protocol::Tcp;
 use crate::send::corked;
@@ -197,13 +197,7 @@ impl Socket {
         let out = if by_segments { snd.segments_out() } else { snd.outstanding().div_ceil(snd.mss()) };
         Info {
             state: c.state,
-            ca_state: match c.tx.mode {
-                Mode::Open => 0,
-                Mode::Disorder => 1,
-                Mode::Cwr => 2,
-                Mode::Recovery => 3,
-                Mode::Loss => 4,
-            },
+            ca_state: c.tx.mode as u8,
             retransmits: c.tx.rtt.backoff(),
             probes: c.tx.liveness.probes().max(c.tx.liveness.keepalives()),
             backoff: c.tx.rtt.backoff().max(c.tx.liveness.probes()),

@@ -1,7 +1,7 @@
 //! Status and reason codes (WAP-230, table 36 and section 8.4.3): HTTP's three digits in one octet, and why something was
 //! aborted.
 
-use std::fmt;
+use strum::IntoEnumIterator;
 
 /// HTTP's status in WSP's octet. One that has no octet of its own becomes the x00 of its class.
 pub fn encode(http: u16) -> u8 {
@@ -27,97 +27,74 @@ pub fn decode(octet: u8) -> Option<u16> {
 }
 
 /// Why a session, a method or a push was ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, strum::EnumIter)]
 pub enum Reason {
     /// A PDU that is not allowed.
+    #[error("protocol error")]
     ProtocolError,
     /// The session is gone.
+    #[error("the session is gone")]
     Disconnect,
     /// The session was put to rest.
+    #[error("the session is suspended")]
     Suspend,
     /// The session was taken up again.
+    #[error("the session was resumed")]
     Resume,
     /// Too much to do.
+    #[error("congestion")]
     Congestion,
     /// The session could not be opened.
+    #[error("the session could not be opened")]
     ConnectError,
     /// The message is larger than what was agreed on.
+    #[error("the message is larger than agreed")]
     MruExceeded,
     /// More methods or pushes are outstanding than was agreed on.
+    #[error("more requests outstanding than agreed")]
     MorExceeded,
     /// The peer wants it so.
+    #[error("the peer ended it")]
     PeerRequest,
     /// The network failed.
+    #[error("the network failed")]
     NetworkError,
     /// The user wants it so.
+    #[error("the user ended it")]
     UserRequest,
     /// The user refuses, without a special cause.
+    #[error("refused")]
     UserRefused,
     /// The push cannot be delivered.
+    #[error("the push could not be delivered")]
     UserPushNotDelivered,
     /// The push was thrown away: no resources.
+    #[error("the push was discarded for want of resources")]
     UserDiscarded,
     /// The type of content cannot be processed.
+    #[error("the type of content cannot be processed")]
     UserUnknownContent,
     /// A code that is not assigned.
+    #[error("reason {0:#04x}")]
+    #[strum(disabled)]
     Other(u8),
 }
 
 impl Reason {
-    const LIST: [Reason; 15] = [
-        Reason::ProtocolError,
-        Reason::Disconnect,
-        Reason::Suspend,
-        Reason::Resume,
-        Reason::Congestion,
-        Reason::ConnectError,
-        Reason::MruExceeded,
-        Reason::MorExceeded,
-        Reason::PeerRequest,
-        Reason::NetworkError,
-        Reason::UserRequest,
-        Reason::UserRefused,
-        Reason::UserPushNotDelivered,
-        Reason::UserDiscarded,
-        Reason::UserUnknownContent,
-    ];
     const FIRST: u8 = 0xE0;
 
     /// Its code.
     pub fn code(self) -> u8 {
         match self {
             Reason::Other(code) => code,
-            known => Self::FIRST + Self::LIST.iter().position(|r| *r == known).unwrap_or(0) as u8,
+            known => Self::FIRST + Self::iter().position(|reason| reason == known).unwrap_or(0) as u8,
         }
     }
 
     /// The reason of a code.
     pub fn of(code: u8) -> Reason {
         let place = code.checked_sub(Self::FIRST).map(usize::from);
-        place.and_then(|n| Self::LIST.get(n)).copied().unwrap_or(Reason::Other(code))
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Reason::ProtocolError => "protocol error",
-            Reason::Disconnect => "the session is gone",
-            Reason::Suspend => "the session is suspended",
-            Reason::Resume => "the session was resumed",
-            Reason::Congestion => "congestion",
-            Reason::ConnectError => "the session could not be opened",
-            Reason::MruExceeded => "the message is larger than agreed",
-            Reason::MorExceeded => "more requests outstanding than agreed",
-            Reason::PeerRequest => "the peer ended it",
-            Reason::NetworkError => "the network failed",
-            Reason::UserRequest => "the user ended it",
-            Reason::UserRefused => "refused",
-            Reason::UserPushNotDelivered => "the push could not be delivered",
-            Reason::UserDiscarded => "the push was discarded for want of resources",
-            Reason::UserUnknownContent => "the type of content cannot be processed",
-            Reason::Other(code) => return write!(f, "reason {code:#04x}"),
-        })
+        place.and_then(|place| Self::iter().nth(place)).unwrap_or(Reason::Other(code))
     }
 }
 

@@ -7,9 +7,8 @@
 //!
 //! The top bit of the TID says who speaks: 0 the initiator of the transaction, 1 its responder.
 
-use std::fmt;
-
 use bytes::{BufMut, Bytes, BytesMut};
+use strum::IntoEnumIterator;
 
 /// The bit of a TID that says that the responder speaks.
 pub const RESPONDER: u16 = 0x8000;
@@ -92,89 +91,69 @@ pub enum Class {
 }
 
 /// Why a transaction was aborted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Abort {
     /// By the transaction provider (WAP-224 8.3.4).
+    #[error("{0}")]
     Provider(Reason),
     /// By its user, with a code of the layer above.
+    #[error("aborted by the user, code {0:#04x}")]
     User(u8),
 }
 
 /// Reasons of a transaction provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, strum::EnumIter)]
 pub enum Reason {
     /// No reason of the list.
+    #[error("aborted for an unknown reason")]
     Unknown,
     /// A PDU that could not be understood.
+    #[error("aborted: a PDU was not understood")]
     ProtocolError,
     /// The negative answer to a verification.
+    #[error("aborted: the transaction identifier is not valid")]
     InvalidTid,
     /// Class 2 is not supported.
+    #[error("aborted: class 2 is not supported")]
     NoClass2,
     /// Segmentation and re-assembly are not supported.
+    #[error("aborted: segmentation is not supported")]
     NoSar,
     /// User acknowledgement is not supported.
+    #[error("aborted: user acknowledgement is not supported")]
     NoUserAck,
     /// Only version 0 is spoken here.
+    #[error("aborted: only version 0 is supported")]
     VersionZero,
     /// Too much to do at the moment.
+    #[error("aborted: no capacity at the moment")]
     CapacityExceeded,
     /// The other side did not answer.
+    #[error("no response")]
     NoResponse,
     /// The message is larger than what is taken.
+    #[error("aborted: the message is too large")]
     MessageTooLarge,
     /// Extended segmentation is not supported.
+    #[error("aborted: extended segmentation is not supported")]
     NoExtendedSar,
     /// A code that is not assigned.
+    #[error("aborted, provider code {0:#04x}")]
+    #[strum(disabled)]
     Other(u8),
 }
 
 impl Reason {
-    const LIST: [Reason; 11] = [
-        Reason::Unknown,
-        Reason::ProtocolError,
-        Reason::InvalidTid,
-        Reason::NoClass2,
-        Reason::NoSar,
-        Reason::NoUserAck,
-        Reason::VersionZero,
-        Reason::CapacityExceeded,
-        Reason::NoResponse,
-        Reason::MessageTooLarge,
-        Reason::NoExtendedSar,
-    ];
     /// The code in a PDU.
     pub fn code(self) -> u8 {
         match self {
             Reason::Other(code) => code,
-            known => Self::LIST.iter().position(|r| *r == known).unwrap_or(0) as u8,
+            known => Self::iter().position(|reason| reason == known).unwrap_or(0) as u8,
         }
     }
     /// The reason of a code.
     pub fn of(code: u8) -> Reason {
-        Self::LIST.get(usize::from(code)).copied().unwrap_or(Reason::Other(code))
-    }
-}
-
-impl fmt::Display for Abort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Abort::User(code) => write!(f, "aborted by the user, code {code:#04x}"),
-            Abort::Provider(reason) => f.write_str(match reason {
-                Reason::Unknown => "aborted for an unknown reason",
-                Reason::ProtocolError => "aborted: a PDU was not understood",
-                Reason::InvalidTid => "aborted: the transaction identifier is not valid",
-                Reason::NoClass2 => "aborted: class 2 is not supported",
-                Reason::NoSar => "aborted: segmentation is not supported",
-                Reason::NoUserAck => "aborted: user acknowledgement is not supported",
-                Reason::VersionZero => "aborted: only version 0 is supported",
-                Reason::CapacityExceeded => "aborted: no capacity at the moment",
-                Reason::NoResponse => "no response",
-                Reason::MessageTooLarge => "aborted: the message is too large",
-                Reason::NoExtendedSar => "aborted: extended segmentation is not supported",
-                Reason::Other(code) => return write!(f, "aborted, provider code {code:#04x}"),
-            }),
-        }
+        Self::iter().nth(usize::from(code)).unwrap_or(Reason::Other(code))
     }
 }
 

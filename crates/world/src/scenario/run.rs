@@ -67,7 +67,7 @@ fn record(node: &Node) -> Result<Vec<RecordKind>, Fault<'_>> {
     let mut kinds = Vec::new();
     for item in one_or_more(node) {
         let name = item.text("a kind of record")?;
-        let kind = RecordKind::ALL.into_iter().find(|k| k.name() == name).ok_or_else(|| {
+        let kind = *RecordKind::ALL.iter().find(|k| k.name() == name).ok_or_else(|| {
             let names = RecordKind::ALL.iter().map(|k| k.name()).chain(["none"]);
             match name {
                 "none" => Fault::at(item, "`none` stands alone: record = \"none\""),

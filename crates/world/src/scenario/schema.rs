@@ -278,7 +278,8 @@ pub enum Until {
 }
 
 /// A kind of record that costs something and is therefore asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum RecordKind {
     /// The packets table: a row per packet or PDU and event.
     Packets,
@@ -294,23 +295,11 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 5] = [
-        RecordKind::Packets,
-        RecordKind::Pcapng,
-        RecordKind::Congestion,
-        RecordKind::Objects,
-        RecordKind::Qlog,
-    ];
+    pub const ALL: &[RecordKind] = <Self as strum::VariantArray>::VARIANTS;
 
     /// As in scenario files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RecordKind::Packets => "packets",
-            RecordKind::Pcapng => "pcapng",
-            RecordKind::Congestion => "congestion",
-            RecordKind::Objects => "objects",
-            RecordKind::Qlog => "qlog",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -115,11 +115,11 @@ fn state(node: &Node) -> Result<LinkState, Fault<'_>> {
 
 /// Which faults are switched.
 fn faults<'a>(node: &'a Node, changes: &mut Vec<Change>) -> Result<(), Fault<'a>> {
-    let names = airloom_base::Fault::ALL.map(airloom_base::Fault::name);
+    let names: Vec<_> = airloom_base::Fault::ALL.iter().map(|fault| fault.name()).collect();
     let entries = node.table("the faults that are switched, such as { corrupt = \"off\" }", &names)?;
     if entries.is_empty() {
         return Err(Fault {
-            choices: names.map(str::to_owned).to_vec(),
+            choices: names.into_iter().map(str::to_owned).collect(),
             ..Fault::at(node, "nothing is switched")
         });
     }

@@ -7,7 +7,8 @@ use super::{Error, SNS};
 use crate::egprs::coding_scheme::{Cps, HeaderType};
 
 /// What the ES/P field asks for (TS 44.060 10.4.4b).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::FromRepr)]
+#[repr(u16)]
 pub enum Poll {
     /// Nothing.
     #[default]
@@ -20,46 +21,18 @@ pub enum Poll {
     NextWithMeasurement = 3,
 }
 
-impl Poll {
-    const fn of(code: u16) -> Poll {
-        match code {
-            0 => Poll::None,
-            1 => Poll::First,
-            2 => Poll::Next,
-            _ => Poll::NextWithMeasurement,
-        }
-    }
-}
-
 /// Which part of a block that was cut in two (SPB field).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+//= TS 44.060 (10.4.8b): 0 0 no split, 1 0 first part, 1 1 second part; 0 1 is not used here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::FromRepr)]
+#[repr(u16)]
 pub enum Split {
     /// A whole block.
     #[default]
-    Whole,
+    Whole = 0,
     /// Its first half.
-    First,
+    First = 2,
     /// Its second half.
-    Second,
-}
-
-impl Split {
-    //= TS 44.060 (10.4.8b): 0 0 no split, 1 0 first part, 1 1 second part; 0 1 is not used here.
-    const fn code(self) -> u16 {
-        match self {
-            Split::Whole => 0,
-            Split::First => 2,
-            Split::Second => 3,
-        }
-    }
-    const fn of(code: u16) -> Result<Split, Error> {
-        match code {
-            0 => Ok(Split::Whole),
-            2 => Ok(Split::First),
-            3 => Ok(Split::Second),
-            _ => Err(Error::Reserved("SPB")),
-        }
-    }
+    Second = 3,
 }
 
 /// Header of a downlink block.
@@ -156,6 +129,16 @@ impl Header {
         if two && distance >= SNS / 2 {
             return Err(Error::Reserved("BSN2"));
         }
+        let block = |w: &mut LsbWriter| {
+            w.write(11, bsn);
+            if two {
+                w.write(10, distance);
+            }
+            w.write(kind.cps_bits(), code.into());
+            if kind == HeaderType::Three {
+                w.write(2, self.split() as u16);
+            }
+        };
         match self {
             Header::Downlink(h) => {
                 w.write(3, h.usf.into());
@@ -163,37 +146,17 @@ impl Header {
                 w.write(2, h.rrbp.into());
                 w.write(5, h.tfi.into());
                 w.write(2, h.pr.into());
-                w.write(11, bsn);
-                if two {
-                    w.write(10, distance);
-                }
-                w.write(kind.cps_bits(), code.into());
-                if kind == HeaderType::Three {
-                    w.write(2, h.split.code());
-                }
+                block(w);
             }
             Header::Uplink(h) => {
                 w.write(1, h.retry.into());
                 w.write(1, h.is_stalled.into());
                 w.write(4, h.cv.into());
                 w.write(5, h.tfi.into());
-                w.write(11, bsn);
-                if two {
-                    w.write(10, distance);
-                }
-                w.write(kind.cps_bits(), code.into());
-                if kind == HeaderType::Three {
-                    w.write(2, h.split.code());
-                }
+                block(w);
                 w.write(1, h.is_resent.into());
                 w.write(1, h.has_pfi.into());
-                // Spare bits fill the header up.
-                let spare = match kind {
-                    HeaderType::One => 7,
-                    HeaderType::Two => 10,
-                    HeaderType::Three => 1,
-                };
-                w.write(spare, 0);
+                w.write(kind.spare_bits(), 0);
             }
         }
         Ok(())
@@ -211,13 +174,13 @@ impl Header {
             Cps::from_code(kind, code as u8).ok_or(Error::Reserved("CPS"))
         };
         let split = |r: &mut LsbReader| match kind {
-            HeaderType::Three => Split::of(r.read(2)?),
+            HeaderType::Three => Split::from_repr(r.read(2)?).ok_or(Error::Reserved("SPB")),
             _ => Ok(Split::Whole),
         };
         Ok(match direction {
             Direction::Downlink => Header::Downlink(DownlinkHeader {
                 usf: r.read(3)? as u8,
-                poll: Poll::of(r.read(2)?),
+                poll: Poll::from_repr(r.read(2)?).unwrap_or_default(),
                 rrbp: r.read(2)? as u8,
                 tfi: r.read(5)? as u8,
                 pr: r.read(2)? as u8,
@@ -237,12 +200,7 @@ impl Header {
                     is_resent: r.flag()?,
                     has_pfi: r.flag()?,
                 };
-                let spare = match kind {
-                    HeaderType::One => 7,
-                    HeaderType::Two => 10,
-                    HeaderType::Three => 1,
-                };
-                r.read(spare)?;
+                r.read(kind.spare_bits())?;
                 Header::Uplink(header)
             }
         })

@@ -1,7 +1,7 @@
 //! A line of the log, as JSON: one object for each exchange with a client, and one for each push that is over.
 
 use airloom_base::Instant;
-use airloom_proxies::wap_gateway::{Exchange, PushId, PushOutcome, Treatment};
+use airloom_proxies::wap_gateway::{Exchange, PushId, PushOutcome};
 use serde_json::json;
 
 /// `asked_s` counts from the daemon's start.
@@ -14,7 +14,7 @@ pub(super) fn line(exchange: &Exchange) -> String {
         "method": exchange.method,
         "uri": exchange.uri,
         "status": exchange.status,
-        "treatment": treatment(exchange.treatment),
+        "treatment": <&str>::from(exchange.treatment),
         "why": exchange.why,
         "origin_octets": exchange.origin_octets,
         "client_octets": exchange.client_octets,
@@ -36,13 +36,4 @@ pub(super) fn push(now: Instant, id: PushId, outcome: PushOutcome) -> String {
         PushOutcome::Undeliverable => "undeliverable".to_owned(),
     };
     json!({ "ended_s": now.as_secs_f64(), "push": id.0, "outcome": outcome }).to_string()
-}
-
-fn treatment(treatment: Treatment) -> &'static str {
-    match treatment {
-        Treatment::None => "none",
-        Treatment::PassedThrough => "passed-through",
-        Treatment::Compiled => "compiled",
-        Treatment::Converted => "converted",
-    }
 }

@@ -68,13 +68,13 @@ pub(super) fn status_response(push_id: &str, known: Option<&Submission>) -> Stri
         Some(known) => {
             let attributes = Attributes::new()
                 .with("event-time", &time::of_seconds(known.event))
-                .with("message-state", known.state.name())
+                .with("message-state", known.state.into())
                 .result(known.code, known.words);
             within("statusquery-result", &attributes, &address(&known.address))
         }
         None => {
             let attributes = Attributes::new()
-                .with("message-state", State::Unknown.name())
+                .with("message-state", State::Unknown.into())
                 .result(super::code::PUSH_ID_NOT_FOUND, "there is no such push");
             empty("statusquery-result", &attributes)
         }
@@ -88,7 +88,7 @@ pub(super) fn result_notification(push_id: &str, known: &Submission) -> String {
         .with("push-id", push_id)
         .with("received-time", &time::of_seconds(known.received))
         .with("event-time", &time::of_seconds(known.event))
-        .with("message-state", known.state.name())
+        .with("message-state", known.state.into())
         .result(known.code, known.words);
     document(&within("resultnotification-message", &attributes, &address(&known.address)))
 }

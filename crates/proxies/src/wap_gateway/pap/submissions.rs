@@ -11,7 +11,8 @@ use crate::wap_gateway::push::{PushId, PushOutcome};
 const MOST_OVER: usize = 4_096;
 
 /// States of a message, by the standard's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum State {
     Pending,
     Delivered,
@@ -21,21 +22,6 @@ pub(super) enum State {
     Timeout,
     Cancelled,
     Unknown,
-}
-
-impl State {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            State::Pending => "pending",
-            State::Delivered => "delivered",
-            State::Undeliverable => "undeliverable",
-            State::Expired => "expired",
-            State::Aborted => "aborted",
-            State::Timeout => "timeout",
-            State::Cancelled => "cancelled",
-            State::Unknown => "unknown",
-        }
-    }
 }
 
 /// One of them.
