@@ -74,6 +74,7 @@ pub fn analyze<R: Read>(mut reader: Reader<R>, options: &Options) -> Analysis {
 /// Interface, and the two ends, the lesser one first.
 type Key = (usize, Endpoint, Endpoint);
 
+#[derive(Default)]
 struct Analyzer {
     options: Options,
     connections: Vec<Connection>,
@@ -91,19 +92,7 @@ struct Analyzer {
 
 impl Analyzer {
     fn new(options: Options) -> Analyzer {
-        Analyzer {
-            options,
-            connections: Vec::new(),
-            by_key: Table::default(),
-            trace: Trace::new(options.rows),
-            frames: 0,
-            segments: 0,
-            fragments: 0,
-            dropped: BTreeMap::new(),
-            left_out: 0,
-            first_ns: None,
-            last_ns: 0,
-        }
+        Analyzer { options, trace: Trace::new(options.rows), ..Default::default() }
     }
 
     fn take(&mut self, frame: &Frame<'_>) {

@@ -43,15 +43,22 @@ pub(super) enum SackDue {
 }
 
 /// One association.
+#[derive(getset::CopyGetters)]
 pub struct Association {
     pub(super) shared: Arc<Shared>,
     pub(super) who: Identity,
+    /// The state it is in.
+    #[getset(get_copy = "pub")]
     pub(super) state: State,
+    /// Our port and the peer's.
+    #[getset(get_copy = "pub")]
     pub(super) ports: (u16, u16),
     pub(super) paths: Vec<PathState>,
     pub(super) primary: u8,
     /// What the peer told, if several paths are wanted.
     pub(super) peer_addresses: Vec<IpAddr>,
+    /// The tag that the peer's packets carry.
+    #[getset(get_copy = "pub")]
     pub(super) local_tag: u32,
     pub(super) peer_tag: u32,
     pub(super) local_tsn: u32,
@@ -233,21 +240,6 @@ impl Association {
         let message = self.inbound.receive(stream)?;
         self.after_read();
         Some(message)
-    }
-
-    /// Our port and the peer's.
-    pub fn ports(&self) -> (u16, u16) {
-        self.ports
-    }
-
-    /// The tag that the peer's packets carry.
-    pub fn local_tag(&self) -> u32 {
-        self.local_tag
-    }
-
-    /// The state it is in.
-    pub fn state(&self) -> State {
-        self.state
     }
 
     /// Messages given up before they arrived.

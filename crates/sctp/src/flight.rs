@@ -60,6 +60,7 @@ pub(super) struct Acked {
 const FAR: u64 = 1 << 30;
 
 /// All chunks sent and not acknowledged cumulatively.
+#[derive(Default)]
 pub(super) struct Flight {
     /// TSN of the first one, or the next if there is none.
     base: u64,
@@ -86,18 +87,9 @@ impl Flight {
     pub fn new(initial: u32, peer_window: u32) -> Self {
         Flight {
             base: first(initial),
-            chunks: VecDeque::new(),
-            reported: 0,
-            marked: 0,
-            abandoned: 0,
-            is_mortal: false,
-            outstanding: 0,
             peer_window: u64::from(peer_window),
             advanced: first(initial) - 1,
-            forward_due: false,
-            resent: 0,
-            spurious: 0,
-            gave_up: 0,
+            ..Default::default()
         }
     }
 

@@ -129,6 +129,7 @@ fn charge(body: &Body) -> u64 {
 }
 
 /// Receive side of an association.
+#[derive(Default)]
 pub(super) struct Inbound {
     /// Everything up to here was received.
     pub cumulative: u64,
@@ -159,20 +160,7 @@ const LEAST: u64 = 32;
 
 impl Inbound {
     pub fn new(initial: u32, limit: u16, buffer: u64) -> Self {
-        Inbound {
-            cumulative: first(initial) - 1,
-            ranges: Vec::new(),
-            duplicates: Vec::new(),
-            fragments: BTreeMap::new(),
-            parts: None,
-            streams: Vec::new(),
-            limit,
-            held: 0,
-            buffer,
-            reset: None,
-            fresh: VecDeque::new(),
-            delivered: 0,
-        }
+        Inbound { cumulative: first(initial) - 1, limit, buffer, ..Default::default() }
     }
 
     /// Streams that the peer may send on.

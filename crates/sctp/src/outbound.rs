@@ -71,6 +71,7 @@ struct Stream {
 }
 
 /// All outgoing streams.
+#[derive(Default)]
 pub(super) struct Outbound {
     streams: Vec<Stream>,
     limit: u16,
@@ -115,16 +116,7 @@ pub(super) struct Fragment {
 
 impl Outbound {
     pub fn new(limit: u16, kind: Scheduling) -> Self {
-        Outbound {
-            streams: Vec::new(),
-            limit,
-            ready: BTreeSet::new(),
-            scheduler: Scheduler::new(kind),
-            current: None,
-            waiting: 0,
-            orders: 0,
-            held: None,
-        }
+        Outbound { limit, scheduler: Scheduler::new(kind), ..Default::default() }
     }
 
     /// The number of streams that both ends agreed on. What waits on others is dropped; returns its octets.

@@ -39,9 +39,10 @@ pub(super) struct Standing {
 const UNIT: u64 = 1 << 16;
 
 /// The state of the choice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, SmartDefault)]
 pub(super) struct Scheduler {
     kind: Scheduling,
+    #[default(u16::MAX)]
     last: u16,
     /// Where a stream that begins to send stands: it has no claim from the time when it was idle.
     virtual_time: u64,
@@ -49,7 +50,7 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     pub fn new(kind: Scheduling) -> Self {
-        Scheduler { kind, last: u16::MAX, virtual_time: 0 }
+        Scheduler { kind, ..Default::default() }
     }
 
     pub fn keeps_to_one_stream_per_packet(&self) -> bool {

@@ -1,6 +1,7 @@
 //! When acknowledgements may wait (RFC 9293 3.8.6.3, RFC 5681 4.2, and what systems do).
 
 use airloom_base::{Duration, Instant};
+use smart_default::SmartDefault;
 
 use super::config::{AckPolicy, Config};
 use super::rtt::Rtt;
@@ -26,7 +27,7 @@ pub(super) enum Decision {
 }
 
 /// What the policy remembers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, SmartDefault)]
 pub(super) struct AckState {
     /// The largest segment received: what counts as full.
     full: u64,
@@ -40,25 +41,13 @@ pub(super) struct AckState {
     ato: Duration,
     last: Instant,
     /// Linux: the window it is ready to offer.
+    #[default(FIRST_WINDOW)]
     ready: u64,
     /// Linux: the hole at hand, and how many segments beyond it have come; more than matter count as so many.
     hole: (u64, u8),
 }
 
 impl AckState {
-    pub fn new() -> Self {
-        AckState {
-            full: 0,
-            quick: 0,
-            interactive: false,
-            pushed: false,
-            ato: Duration::ZERO,
-            last: Instant::ZERO,
-            ready: FIRST_WINDOW,
-            hole: (0, 0),
-        }
-    }
-
     /// The delay as it is now.
     pub fn delay(&self) -> Duration {
         self.ato
@@ -244,7 +233,7 @@ mod tests {
     #[test]
     fn rfc_9293_3_8_6_3_every_second_full_segment_or_after_the_delay() {
         let config = Profile::Rfc.settings();
-        let mut s = AckState::new();
+        let mut s = AckState::default();
         assert_eq!(s.on_data(&config, at(0), 1000, 1000, &rtt(), None), Decision::Wait(at(200)));
         assert_eq!(s.on_data(&config, at(1), 1000, 2000, &rtt(), None), Decision::Now);
         assert_eq!(s.on_data(&config, at(2), 500, 500, &rtt(), None), Decision::Wait(at(202)));
@@ -254,7 +243,7 @@ mod tests {
     #[test]
     fn the_heartbeat_ticks_for_all_alike() {
         let config = Profile::BsdReno.settings();
-        let mut s = AckState::new();
+        let mut s = AckState::default();
         assert_eq!(s.on_data(&config, at(1), 1000, 1000, &rtt(), None), Decision::Wait(at(200)));
         assert_eq!(s.on_data(&config, at(399), 1000, 1000, &rtt(), None), Decision::Wait(at(400)));
         assert_eq!(s.on_data(&config, at(400), 1000, 1000, &rtt(), None), Decision::Wait(at(600)));
@@ -263,7 +252,7 @@ mod tests {
     #[test]
     fn linux_is_quick_for_sixteen_acknowledgements_and_while_the_window_grows() {
         let config = Profile::Linux.settings();
-        let mut s = AckState::new();
+        let mut s = AckState::default();
         let quick = (0..300)
             .filter(|i| {
                 let now = s.on_data(&config, at(*i), 1448, 1448, &rtt(), None) == Decision::Now;
@@ -280,7 +269,7 @@ mod tests {
     #[test]
     fn linux_waits_twice_as_long_after_each_delay_that_was_in_vain() {
         let config = Profile::Linux.settings();
-        let mut s = AckState::new();
+        let mut s = AckState::default();
         s.on_data(&config, at(0), 300, 300, &rtt(), None);
         (0..16).for_each(|_| s.on_ack_sent());
         assert_eq!(s.on_data(&config, at(290), 300, 300, &rtt(), None), Decision::Wait(at(330)));
@@ -294,7 +283,7 @@ mod tests {
     #[test]
     fn linux_waits_longer_where_segments_come_slowly_and_not_longer_than_a_round_trip() {
         let config = Config { quick_ack_window: Octets(0), ..Profile::Linux.settings() };
-        let mut s = AckState::new();
+        let mut s = AckState::default();
         s.on_data(&config, at(0), 1000, 1000, &rtt(), None);
         (0..16).for_each(|_| s.on_ack_sent());
         assert_eq!(s.on_data(&config, at(30), 1000, 1000, &rtt(), None), Decision::Wait(at(80)));
@@ -305,7 +294,7 @@ mod tests {
     #[test]
     fn linux_lets_acknowledgements_travel_with_answers_in_a_dialogue() {
         let config = Profile::Linux.settings();
-        let mut s = AckState::new();
+        let mut s = AckState::default();
         assert_eq!(s.on_data(&config, at(0), 300, 300, &rtt(), None), Decision::Now);
         s.on_data_sent(at(1));
         assert_eq!(s.on_data(&config, at(200), 300, 300, &rtt(), None), Decision::Wait(at(240)));

@@ -21,7 +21,7 @@ const HEADERS: u64 = 576;
 const DESCRIPTOR: u64 = 256;
 
 /// What the receiver measures.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RightSize {
     /// The buffer is not raised above this.
     max: u64,
@@ -45,16 +45,7 @@ impl RightSize {
     pub fn new(config: &Config) -> Self {
         let max = config.receive_buffer_max.0;
         let max = if config.window_scaling { max } else { max.min(65_535) };
-        RightSize {
-            max,
-            rtt: None,
-            window: None,
-            echo: None,
-            read: 0,
-            since: Instant::ZERO,
-            space: 0,
-            due: Instant::FAR_FUTURE,
-        }
+        RightSize { max, due: Instant::FAR_FUTURE, ..Default::default() }
     }
 
     /// The connection is open.

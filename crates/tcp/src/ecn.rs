@@ -10,9 +10,10 @@ const ECT0: u8 = 2;
 pub(super) const CE: u8 = 3;
 
 /// State of one connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, getset::CopyGetters)]
 pub(super) struct Ecn {
     /// Codepoint of our data: ECT(0) once both sides have agreed, else zero.
+    #[getset(get_copy = "pub")]
     codepoint: u8,
     /// Our SYN asked.
     asked: bool,
@@ -23,6 +24,7 @@ pub(super) struct Ecn {
     /// The segment at hand says so.
     cwr_now: bool,
     /// No reaction to another report before this is acknowledged: SND.NXT at the last one.
+    #[getset(get_copy = "pub")]
     recover: u64,
     /// Codepoint of the packet at hand.
     arrived: u8,
@@ -33,12 +35,6 @@ impl Ecn {
     #[inline]
     pub fn is_on(&self) -> bool {
         self.codepoint != 0
-    }
-
-    /// Codepoint of a packet with new data.
-    #[inline]
-    pub fn codepoint(&self) -> u8 {
-        self.codepoint
     }
 
     /// Flags of our SYN, the first or another (`again`), beside the usual ones.
@@ -104,11 +100,6 @@ impl Ecn {
     pub fn reduced_for_report(&mut self, nxt: u64) {
         self.cwr_due = true;
         self.recover = nxt;
-    }
-
-    /// Up to here a report of congestion has reduced the window already.
-    pub fn recover(&self) -> u64 {
-        self.recover
     }
 
     /// New data is about to leave.

@@ -6,23 +6,30 @@ use airloom_base::{Duration, Instant};
 use super::config::Config;
 
 /// What a connection knows of its peer's life. No moment lies ahead of the present one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, getset::CopyGetters)]
 pub(super) struct Liveness {
     /// When data (or a probe) was sent last.
+    #[getset(get_copy = "pub")]
     last_sent: Instant,
     /// When data was sent again last.
+    #[getset(get_copy = "pub")]
     last_resent: Instant,
     /// When something was received last.
+    #[getset(get_copy = "pub")]
     last_received: Instant,
     /// Since when there is no progress; meaningful while timeouts follow each other.
     stalled_since: Instant,
     /// When the first SYN left.
+    #[getset(get_copy = "pub")]
     syn_sent_at: Instant,
     /// SYNs, or SYN-ACKs, that were sent again.
+    #[getset(get_copy = "pub")]
     syns_lost: u8,
     /// Probes of a closed window since data left last.
+    #[getset(get_copy = "pub")]
     probes: u8,
     /// Keep-alives since the peer was heard last, if keep-alive is on.
+    #[getset(get_copy = "pub")]
     keepalives: u8,
 }
 
@@ -50,17 +57,6 @@ impl Liveness {
     /// A SYN, or a SYN-ACK, has to be sent again.
     pub fn syn_is_lost(&mut self) {
         self.syns_lost = self.syns_lost.saturating_add(1);
-    }
-
-    /// SYNs, or SYN-ACKs, that were sent again.
-    #[inline]
-    pub fn syns_lost(&self) -> u8 {
-        self.syns_lost
-    }
-
-    /// When the first SYN left.
-    pub fn syn_sent_at(&self) -> Instant {
-        self.syn_sent_at
     }
 
     /// Something that asks for an answer leaves.
@@ -99,31 +95,10 @@ impl Liveness {
         self.stalled_since = self.last_sent.min(now);
     }
 
-    /// When data (or a probe) was sent last.
-    #[inline]
-    pub fn last_sent(&self) -> Instant {
-        self.last_sent
-    }
-
-    /// When data was sent again last.
-    pub fn last_resent(&self) -> Instant {
-        self.last_resent
-    }
-
-    /// When something was received last.
-    pub fn last_received(&self) -> Instant {
-        self.last_received
-    }
-
     /// Since when the peer gives no reason to go on. `closed`: its window is.
     pub fn silent_since(&self, closed: bool) -> Instant {
         //= RFC 9293 (3.8.6): data beyond a window that shrank to nothing does not end a connection that answers.
         if closed { self.stalled_since.max(self.last_received) } else { self.stalled_since }
-    }
-
-    /// Probes of a closed window since data left last.
-    pub fn probes(&self) -> u8 {
-        self.probes
     }
 
     /// The peer's window opens.
@@ -140,11 +115,6 @@ impl Liveness {
     pub fn probe_interval(&self, rto: Duration, config: &Config) -> Duration {
         //= RFC 9293 (3.8.6.1): the first after a timeout, then ever more rarely.
         (rto * (1 << self.probes.min(20))).min(config.max_probe_interval)
-    }
-
-    /// Keep-alives since the peer was heard last.
-    pub fn keepalives(&self) -> u8 {
-        self.keepalives
     }
 
     /// The peer was heard, as far as keep-alive cares.

@@ -23,7 +23,7 @@ const RECENT: Duration = Duration::from_millis(1);
 const WINDOW_PART: u64 = 3;
 
 /// Where the groups lie.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offload {
     /// Do segments leave in groups?
     on: bool,
@@ -43,16 +43,7 @@ pub(super) struct Offload {
 impl Offload {
     /// No group has left.
     pub fn new(on: bool) -> Self {
-        Offload {
-            on,
-            group: 0,
-            left: 0,
-            block: 0,
-            edge: 0,
-            resent_to: 0,
-            resent_at: Instant::ZERO,
-            resent_place: 0,
-        }
+        Offload { on, ..Default::default() }
     }
 
     /// Do segments leave in groups?

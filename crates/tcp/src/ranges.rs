@@ -28,9 +28,11 @@ impl Range {
 }
 
 /// Disjoint ranges in ascending order; neighbours do not touch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, getset::CopyGetters)]
 pub struct Ranges {
     list: VecDeque<Range>,
+    /// How many numbers are in the set.
+    #[getset(get_copy = "pub")]
     total: u64,
 }
 
@@ -39,11 +41,6 @@ impl Ranges {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.total == 0
-    }
-    /// How many numbers are in the set.
-    #[inline]
-    pub fn total(&self) -> u64 {
-        self.total
     }
     /// Takes everything out.
     pub fn clear(&mut self) {

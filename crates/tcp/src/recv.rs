@@ -30,27 +30,35 @@ pub(super) enum Arrival {
 }
 
 /// Receive sequence variables and the receive buffer.
-#[derive(Debug)]
+#[derive(Debug, Default, getset::CopyGetters, getset::Setters)]
 pub(super) struct Receive {
     /// IRS: the number of the peer's SYN.
+    #[getset(get_copy = "pub")]
     irs: u64,
     /// RCV.NXT: the next number expected; all below are here.
+    #[getset(get_copy = "pub")]
     nxt: u64,
     /// The highest right edge of the window ever announced; only a FIN beyond the window moves `nxt` above it.
     edge: u64,
     /// RCV.NXT as it was last acknowledged (Last.ACK.sent); never above `nxt`.
     last_ack: u64,
     /// Shift of our window field; at most 14.
+    #[getset(get_copy = "pub", set = "pub")]
     shift: u8,
     /// The largest window we announce now, and at all; neither shrinks, nor is the first above the second.
     window: u64,
     limit: u64,
     /// MSS that we announced: the receiver's measure of a step of the window.
+    #[getset(get_copy = "pub")]
     mss: u64,
     /// The peer's FIN stands here; known once, it stays.
+    #[getset(get_copy = "pub")]
     fin: Option<u64>,
     /// TS.Recent (RFC 7323), and when it was set.
+    #[getset(get_copy = "pub")]
     ts_recent: u32,
+    /// When TS.Recent was set.
+    #[getset(get_copy = "pub")]
     ts_recent_at: Instant,
     /// In order, not read.
     ready: VecDeque<Body>,
@@ -84,66 +92,12 @@ struct Announced {
 impl Receive {
     pub fn new(window: u64, limit: u64, mss: u64) -> Self {
         Receive {
-            irs: 0,
-            nxt: 0,
-            edge: 0,
-            last_ack: 0,
-            shift: 0,
             window: window.min(limit),
             limit,
             mss,
-            fin: None,
-            ts_recent: 0,
-            ts_recent_at: Instant::ZERO,
-            ready: VecDeque::new(),
-            ready_octets: 0,
-            held: VecDeque::new(),
-            ranges: Ranges::default(),
-            recent: [0; BLOCKS],
-            recent_count: 0,
-            duplicate: None,
-            reports: false,
             step: (window.min(limit) / 2).min(mss),
-            announced: Announced::default(),
+            ..Default::default()
         }
-    }
-
-    /// IRS.
-    pub fn irs(&self) -> u64 {
-        self.irs
-    }
-
-    /// RCV.NXT.
-    #[inline]
-    pub fn nxt(&self) -> u64 {
-        self.nxt
-    }
-
-    /// Shift of our window field.
-    pub fn shift(&self) -> u8 {
-        self.shift
-    }
-
-    /// The handshake agrees on a shift for our window field.
-    pub fn set_shift(&mut self, shift: u8) {
-        self.shift = shift;
-    }
-
-    /// MSS that we announced.
-    #[inline]
-    pub fn mss(&self) -> u64 {
-        self.mss
-    }
-
-    /// TS.Recent.
-    #[inline]
-    pub fn ts_recent(&self) -> u32 {
-        self.ts_recent
-    }
-
-    /// When TS.Recent was set.
-    pub fn ts_recent_at(&self) -> Instant {
-        self.ts_recent_at
     }
 
     /// An acceptable segment at `seq` carries the timestamp `value`.
@@ -177,12 +131,6 @@ impl Receive {
             self.fin = Some(at);
         }
         news
-    }
-
-    /// Where the peer's FIN stands.
-    #[inline]
-    pub fn fin(&self) -> Option<u64> {
-        self.fin
     }
 
     /// Is the peer's FIN what is expected next?

@@ -5,14 +5,17 @@ use airloom_base::{Duration, Instant};
 use super::config::{Config, RtoFloor, RtoVariance};
 
 /// The estimator of one connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, getset::CopyGetters)]
 pub(super) struct Rtt {
     srtt: Duration,
     rttvar: Duration,
     peak: Peak,
+    #[getset(get_copy = "pub")]
     min: Option<Duration>,
     /// Before backing off.
     base: Duration,
+    /// How often it has expired since the last measurement.
+    #[getset(get_copy = "pub")]
     backoff: u8,
     measured: bool,
 }
@@ -20,15 +23,7 @@ pub(super) struct Rtt {
 impl Rtt {
     pub fn new(config: &Config) -> Self {
         //= RFC 6298 (2.1): until there is a measurement the timeout is an initial value.
-        Rtt {
-            srtt: Duration::ZERO,
-            rttvar: Duration::ZERO,
-            peak: Peak::default(),
-            min: None,
-            base: config.rto_initial.min(config.rto_max),
-            backoff: 0,
-            measured: false,
-        }
+        Rtt { base: config.rto_initial.min(config.rto_max), ..Default::default() }
     }
 
     /// A measurement. `per_round_trip` is how many of them one round trip gives.
@@ -125,11 +120,6 @@ impl Rtt {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// How often it has expired since the last measurement.
-    pub fn backoff(&self) -> u8 {
-        self.backoff
-    }
-
     /// Data transfer begins after a SYN was lost: forget the backing off, wait at least `rto`.
     pub fn restart_at_least(&mut self, config: &Config, rto: Duration) {
         self.backoff = 0;
@@ -140,10 +130,6 @@ impl Rtt {
 
     pub fn srtt(&self) -> Option<Duration> {
         self.measured.then_some(self.srtt)
-    }
-
-    pub fn min(&self) -> Option<Duration> {
-        self.min
     }
 }
 

@@ -58,42 +58,54 @@ impl Sent {
 }
 
 /// Send sequence variables and the send buffer.
-#[derive(Debug)]
+#[derive(Debug, Default, getset::CopyGetters, getset::Setters)]
 pub(super) struct Send {
     /// SND.UNA: the oldest number not acknowledged.
+    #[getset(get_copy = "pub")]
     una: u64,
     /// SND.NXT: one past the highest number sent; never below `una`.
+    #[getset(get_copy = "pub")]
     nxt: u64,
     /// One past the highest number that was ever on the wire (a window probe runs ahead of `nxt`); never below `nxt`.
+    #[getset(get_copy = "pub")]
     max: u64,
     /// SND.WND, scaled.
+    #[getset(get_copy = "pub")]
     wnd: u64,
     /// SND.WL1 and SND.WL2: the segment that brought the window.
     wl1: u64,
     wl2: u64,
     /// The largest window the peer ever offered; never below `wnd`.
+    #[getset(get_copy = "pub")]
     max_wnd: u64,
     /// Shift of the peer's window field; at most 14.
+    #[getset(get_copy = "pub", set = "pub")]
     shift: u8,
     /// Payload octets of a full segment; never zero.
+    #[getset(get_copy = "pub", set = "pub")]
     mss: u64,
     /// End of the last short segment sent (Minshall); never above `nxt`.
+    #[getset(get_copy = "pub")]
     short_end: u64,
     /// First transmissions not acknowledged, oldest first: their ends ascend from `una` to `nxt`. The recovery's to change.
     pub sent: VecDeque<Sent>,
     /// Acknowledgements of segments that end here or below give no round-trip time (Karn).
+    #[getset(get_copy = "pub")]
     resent_below: u64,
     /// With one sample per round trip: the next one is a segment that ends above this.
     sample_above: u64,
     /// The application has finished: a FIN stands at `end`, which does not move any more.
     finished: bool,
     /// One past the last octet written; beyond the FIN's acknowledgement `una` and `nxt` are one more.
+    #[getset(get_copy = "pub")]
     end: u64,
     /// What is kept, in order and without gaps from `una` to `end`, each piece with the number of its first octet.
     pieces: VecDeque<(u64, Body)>,
-    /// Room in octets.
+    /// Room in octets; what is there already stays.
+    #[getset(get_copy = "pub", set = "pub")]
     limit: u64,
     /// The application was told that the buffer is full.
+    #[getset(get_copy = "pub")]
     wants_room: bool,
     /// Why short segments wait for more: bits of [`corked`].
     corked: u8,
@@ -108,92 +120,20 @@ impl Send {
             una: iss,
             nxt: iss,
             max: iss,
-            wnd: 0,
-            wl1: 0,
-            wl2: 0,
-            max_wnd: 0,
-            shift: 0,
             mss,
             short_end: iss,
-            sent: VecDeque::new(),
             resent_below: iss,
             sample_above: iss,
-            finished: false,
             end: iss + 1,
-            pieces: VecDeque::new(),
             limit,
-            wants_room: false,
-            corked: 0,
-            records: VecDeque::new(),
+            ..Default::default()
         }
-    }
-
-    /// SND.UNA.
-    #[inline]
-    pub fn una(&self) -> u64 {
-        self.una
-    }
-
-    /// SND.NXT.
-    #[inline]
-    pub fn nxt(&self) -> u64 {
-        self.nxt
-    }
-
-    /// One past the highest number that was ever on the wire.
-    pub fn max(&self) -> u64 {
-        self.max
-    }
-
-    /// SND.WND, scaled.
-    #[inline]
-    pub fn wnd(&self) -> u64 {
-        self.wnd
-    }
-
-    /// The largest window the peer ever offered.
-    #[inline]
-    pub fn max_wnd(&self) -> u64 {
-        self.max_wnd
-    }
-
-    /// Shift of the peer's window field.
-    #[inline]
-    pub fn shift(&self) -> u8 {
-        self.shift
-    }
-
-    /// The handshake agrees on a shift for the peer's window field.
-    pub fn set_shift(&mut self, shift: u8) {
-        self.shift = shift;
     }
 
     /// A window field of the peer, scaled.
     #[inline]
     pub fn scaled(&self, field: u16) -> u64 {
         u64::from(field) << self.shift
-    }
-
-    /// Payload octets of a full segment.
-    #[inline]
-    pub fn mss(&self) -> u64 {
-        self.mss
-    }
-
-    /// Full segments carry `mss` octets from now on.
-    pub fn set_mss(&mut self, mss: u64) {
-        self.mss = mss;
-    }
-
-    /// End of the last short segment sent.
-    pub fn short_end(&self) -> u64 {
-        self.short_end
-    }
-
-    /// Acknowledgements of segments that end here or below give no round-trip time (Karn).
-    #[inline]
-    pub fn resent_below(&self) -> u64 {
-        self.resent_below
     }
 
     /// The handshake is over: what it sent again says nothing of data.
@@ -311,12 +251,6 @@ impl Send {
         self.records.binary_search(&at).is_ok()
     }
 
-    /// One past the last octet written: where the FIN stands or will stand.
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.end
-    }
-
     /// Octets written and not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
         self.end.saturating_sub(self.una)
@@ -422,25 +356,9 @@ impl Send {
         len
     }
 
-    /// Does the application wait for room?
-    #[inline]
-    pub fn wants_room(&self) -> bool {
-        self.wants_room
-    }
-
     /// The application waits for room.
     pub fn want_room(&mut self) {
         self.wants_room = true;
-    }
-
-    /// Room in octets.
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Room for `octets`; what is there already stays.
-    pub fn set_limit(&mut self, octets: u64) {
-        self.limit = octets;
     }
 
     /// Room for `octets` at least.

@@ -55,11 +55,12 @@ impl Alarm {
 }
 
 /// All timers of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, getset::CopyGetters)]
 pub(super) struct Timers {
     /// By place.
     table: [Timer; Alarm::PLACES.len()],
     /// What the timer of the sender's three alarms is armed for, or was when it expired.
+    #[getset(get_copy = "pub")]
     sender: Alarm,
     /// Never later than the earliest timer. It may be earlier: a timer that was put off does not move it, so that
     /// one wake-up per timeout is enough where a timer moves with every packet.
@@ -117,12 +118,6 @@ impl Timers {
     #[inline]
     pub fn is_armed(&self, alarm: Alarm) -> bool {
         self.get(alarm).is_armed()
-    }
-
-    /// What the timer of the sender's three alarms is armed for, or was when it expired.
-    #[inline]
-    pub fn sender(&self) -> Alarm {
-        self.sender
     }
 
     /// If the timer at `place` is due: stops it and says what it was for.

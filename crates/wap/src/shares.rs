@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+use smart_default::SmartDefault;
+
 /// Who counts as one: an address of IPv4, or a network of 64 bits of IPv6, in which a host has as many addresses as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Party(IpAddr);
@@ -37,25 +39,13 @@ struct Entry {
 
 /// Entries by name, each of an address. Of those that may go the ones of the lowest rank go first, and of these the one that was
 /// not used for longest.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 pub struct Shares<K> {
     entries: BTreeMap<K, Entry>,
     counts: BTreeMap<Party, u32>,
     order: BTreeMap<(u8, u64), K>,
     of_party: BTreeMap<(Party, u8, u64), K>,
     uses: u64,
-}
-
-impl<K: Ord + Copy> Default for Shares<K> {
-    fn default() -> Shares<K> {
-        Shares {
-            entries: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            order: BTreeMap::new(),
-            of_party: BTreeMap::new(),
-            uses: 0,
-        }
-    }
 }
 
 impl<K: Ord + Copy> Shares<K> {

@@ -51,8 +51,10 @@ pub(crate) struct Planned {
 }
 
 /// A network of hosts and links. Built by [`Builder`](crate::Builder).
-#[derive(Default)]
+#[derive(Default, getset::CopyGetters)]
 pub struct World {
+    /// The nominal time.
+    #[getset(get_copy = "pub")]
     pub(crate) now: Instant,
     pub(crate) agenda: Agenda,
     pub(crate) hosts: Vec<Host>,
@@ -80,11 +82,6 @@ pub struct World {
 }
 
 impl World {
-    /// The nominal time.
-    pub fn now(&self) -> Instant {
-        self.now
-    }
-
     /// When to call [`World::handle_timeout`]. Drops stale entries first, so the answer is never one of them.
     #[inline]
     pub fn poll_timeout(&mut self) -> Option<Instant> {

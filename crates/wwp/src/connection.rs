@@ -26,9 +26,10 @@ const LONGEST_CONTENT: usize = 2048;
 const PATIENCE: u64 = 10;
 
 /// How far opening and ending have come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing was sent.
+    #[default]
     Idle,
     /// SYN was sent.
     SynSent,
@@ -41,6 +42,7 @@ pub(super) enum State {
 }
 
 /// One end of a connection.
+#[derive(Default)]
 pub struct Connection {
     pub(super) config: Arc<Config>,
     pub(super) layout: Layout,
@@ -102,28 +104,9 @@ impl Connection {
             ip_header: path.ip_header(),
             who,
             ports,
-            state: State::Idle,
             tag,
-            trip: RoundTrip::default(),
-            out: VecDeque::new(),
-            again: Timer::default(),
-            asked: Instant::ZERO,
-            tries: 0,
-            finished: false,
-            fin_sent: false,
-            fin_acknowledged: false,
-            peer_finished: false,
-            told_finished: false,
-            told_closed: false,
-            gone: false,
-            end: None,
-            heard: Instant::ZERO,
-            answered: Instant::ZERO,
-            blocked: false,
-            had_readable: 0,
-            events: VecDeque::new(),
             place,
-            facts: FlowFacts::default(),
+            ..Default::default()
         }
     }
 

@@ -8,7 +8,7 @@ use airloom_base::units::Rate;
 const OF_THE_BEST: u64 = 95;
 
 /// The throughput of an uncongested network, BT: as it is set, or the best that a wave has had.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Baseline {
     set: Option<Rate>,
     best: u64,

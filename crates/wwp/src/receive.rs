@@ -38,8 +38,9 @@ struct Wave {
 }
 
 /// How far a probe cycle has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
+    #[default]
     None,
     /// PR1_ACK was sent.
     One(Instant),
@@ -57,7 +58,7 @@ const CYCLES: u64 = 64;
 const LONG: u8 = 32;
 
 /// See the module.
-#[derive(getset::CopyGetters)]
+#[derive(Default, getset::CopyGetters)]
 pub(super) struct Receiver {
     config: Arc<Config>,
     layout: Layout,
@@ -96,24 +97,12 @@ impl Receiver {
         let waves = config.waves.clone();
         Receiver {
             layout: config.layout(),
-            next: 0,
-            top: 0,
-            held: BTreeMap::new(),
-            pieces: BTreeMap::new(),
-            ready: Queue::default(),
             wave: Wave { is_whole: true, is_answered: true, ..Wave::default() },
-            begun: 0,
             baseline: Baseline::new(config.baseline, config.granularity),
-            ceiling: Ceiling::default(),
-            was_cut: false,
             told: waves.len() as u8,
             waves,
-            cycle: 0,
-            step: Step::None,
-            long: 0,
-            out: Vec::new(),
-            delivered: 0,
             config,
+            ..Default::default()
         }
     }
 

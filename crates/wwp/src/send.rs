@@ -34,9 +34,10 @@ const PROBE_T: (Duration, Duration) = (Duration::from_millis(10), Duration::from
 const CYCLES: usize = 16;
 
 /// What the sender does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is on its way.
+    #[default]
     Idle,
     /// Segments of a wave leave.
     Wave,
@@ -47,7 +48,7 @@ pub(super) enum Phase {
 }
 
 /// See the module.
-#[derive(getset::CopyGetters)]
+#[derive(Default, getset::CopyGetters)]
 pub(super) struct Sender {
     config: Arc<Config>,
     /// W(1), W(2), ...
@@ -116,44 +117,7 @@ impl Sender {
     pub fn new(config: Arc<Config>, payload: usize) -> Self {
         let waves = config.waves.clone();
         let told = config.first_level(&waves);
-        Sender {
-            config,
-            waves,
-            payload: payload.max(1),
-            queue: Queue::default(),
-            una: 0,
-            next: 0,
-            flight: BTreeMap::new(),
-            flight_octets: 0,
-            missing: BTreeSet::new(),
-            members: Vec::new(),
-            left: 0,
-            cut: 0,
-            first_cut: 0,
-            stuck: 0,
-            is_short: false,
-            wave: 0,
-            level: 0,
-            told,
-            phase: Phase::Idle,
-            answered: false,
-            held: false,
-            began: Instant::ZERO,
-            segment_time: None,
-            cycle: 0,
-            cycles: VecDeque::new(),
-            probe_sent: Instant::ZERO,
-            is_probed: false,
-            slowest: Duration::ZERO,
-            lost: 0,
-            due: None,
-            send_t: Timer::default(),
-            probe_t: Timer::default(),
-            hold: Timer::default(),
-            app_sent: 0,
-            resent: 0,
-            timeouts: 0,
-        }
+        Sender { config, waves, payload: payload.max(1), told, ..Default::default() }
     }
 
     /// The waves that were agreed on.

@@ -11,6 +11,8 @@
 //! setting, since the paper's table of octets does not fit six: four octets have a number of 16 bits and no check, five one of
 //! 24 bits, six a check as well, longer ones are filled up.
 
+use smart_default::SmartDefault;
+
 /// The shortest header.
 pub const SHORTEST: usize = 4;
 /// The longest.
@@ -105,9 +107,10 @@ pub struct Header {
 }
 
 /// How headers look: the same at both ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, SmartDefault, PartialEq, Eq)]
 pub struct Layout {
     /// Octets of the header, [`SHORTEST`] to [`LONGEST`].
+    #[default(SHORTEST)]
     pub header: usize,
     /// Two ports stand in front of it.
     pub ports: bool,

@@ -81,6 +81,7 @@ pub fn analyze(input: impl BufRead, rows: usize) -> Result<Analysis, Error> {
 }
 
 /// Puts events where they belong.
+#[derive(Default)]
 pub(crate) struct Analyzer {
     report: Report,
     /// Version or schema, and format.
@@ -98,17 +99,7 @@ pub(crate) struct Analyzer {
 
 impl Analyzer {
     fn new(rows: usize) -> Analyzer {
-        Analyzer {
-            report: Report::default(),
-            form: Default::default(),
-            abouts: Vec::new(),
-            connections: Vec::new(),
-            by_key: BTreeMap::new(),
-            trace: Trace::new(rows),
-            last_ns: 0.0,
-            first_ns: None,
-            most_ns: 0.0,
-        }
+        Analyzer { trace: Trace::new(rows), ..Default::default() }
     }
 
     /// A trace begins.

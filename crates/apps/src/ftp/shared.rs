@@ -46,6 +46,7 @@ pub(super) enum Role {
 }
 
 /// What all sessions share.
+#[derive(Default)]
 pub(super) struct Shared {
     pub(super) config: Config,
     /// Sockets, with the number of their session.
@@ -75,14 +76,7 @@ pub(super) struct Counters {
 impl Shared {
     /// Without sessions.
     pub(super) fn new(config: Config) -> Shared {
-        Shared {
-            passive: vec![None; usize::from(config.passive_ports)],
-            config,
-            roles: Connections::default(),
-            next_port: 0,
-            stored: BTreeMap::new(),
-            counters: Counters::default(),
-        }
+        Shared { passive: vec![None; usize::from(config.passive_ports)], config, ..Default::default() }
     }
 
     /// A port at which `session` waits for its data connection from now on.

@@ -11,6 +11,7 @@ use super::connection::Connection;
 use super::served::{Call, Served, Then, UnderWay};
 
 /// An association, with the streams that something arrived on.
+#[derive(Default)]
 pub(super) struct Association {
     streams: BTreeMap<u32, Box<Connection>>,
     /// The stream that was the first to use new room: next time it is the last.
@@ -24,13 +25,7 @@ pub(super) struct Association {
 impl Association {
     /// One that was just accepted.
     pub(super) fn new(config: &Config, now: Instant) -> Self {
-        Association {
-            streams: BTreeMap::new(),
-            wrote: 0,
-            is_finished: false,
-            under_way: UnderWay::default(),
-            deadline: now + config.idle_timeout,
-        }
+        Association { deadline: now + config.idle_timeout, ..Default::default() }
     }
 
     /// Something arrived on a stream.

@@ -2,21 +2,17 @@
 
 use airloom_base::SocketId;
 use airloom_base::lookup::Table;
+use smart_default::SmartDefault;
 
 /// A table by socket. A host keeps the places of closed connections for long (TIME-WAIT), so the numbers of sockets
 /// grow far beyond the number of connections that are open: memory here follows the latter.
+#[derive(SmartDefault)]
 pub struct Connections<T> {
     entries: Vec<(u64, T)>,
     /// Where the entry of a connection stands.
     places: Table<u64, u32>,
     /// The entry that was asked for last: events come in trains.
     last: usize,
-}
-
-impl<T> Default for Connections<T> {
-    fn default() -> Self {
-        Connections { entries: Vec::new(), places: Table::default(), last: 0 }
-    }
 }
 
 /// The connection a socket belongs to, whatever the stream.

@@ -25,6 +25,7 @@ pub(crate) struct Naming {
 }
 
 /// A page that is being loaded.
+#[derive(Default)]
 pub(crate) struct Page {
     /// Its place in the list of pages.
     pub(crate) index: usize,
@@ -68,19 +69,7 @@ impl Page {
                 None => waiting.push_back(Job { object, failures: 0, known: start }),
             }
         }
-        Page {
-            index,
-            round,
-            start,
-            waiting,
-            held,
-            parsed: BTreeSet::new(),
-            unsettled: objects.len() as u32,
-            failed: 0,
-            bytes: 0,
-            connections: 0,
-            first: None,
-        }
+        Page { index, round, start, waiting, held, unsettled: objects.len() as u32, ..Default::default() }
     }
 
     /// The next object to ask for.

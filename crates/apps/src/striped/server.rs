@@ -103,6 +103,7 @@ impl Subflow {
 }
 
 /// A file on its way.
+#[derive(Default)]
 struct Transfer {
     hello: Hello,
     /// What was given to a subflow once.
@@ -215,13 +216,7 @@ impl Server {
 
     fn join(&mut self, place: usize, hello: Hello) {
         self.subflows[place].transfer = Some(hello.transfer);
-        self.transfers.entry(hello.transfer).or_insert_with(|| Transfer {
-            hello,
-            next: 0,
-            below: 0,
-            arrived: BTreeSet::new(),
-            again: BTreeMap::new(),
-        });
+        self.transfers.entry(hello.transfer).or_insert_with(|| Transfer { hello, ..Default::default() });
     }
 
     fn refuse(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {

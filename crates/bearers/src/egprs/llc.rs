@@ -64,6 +64,7 @@ pub struct Lost {
 }
 
 /// The frames of one direction and mobile, oldest first.
+#[derive(getset::CopyGetters)]
 pub struct Frames {
     n201_u: u16,
     direction: Direction,
@@ -80,6 +81,8 @@ pub struct Frames {
     /// Packets not wholly in blocks, their octets, and octets of frames not in blocks.
     waiting: u32,
     waiting_octets: u64,
+    /// Octets of all frames that are not in blocks.
+    #[getset(get_copy = "pub")]
     uncut: u64,
     /// Keep copies of packets: captures ask for octets of repeated blocks.
     pub keep_copies: bool,
@@ -177,11 +180,6 @@ impl Frames {
     /// Octets of the frame being cut that are not in blocks.
     pub fn rest(&self) -> Option<u16> {
         self.get(self.head).map(|frame| frame.len - self.offset)
-    }
-    /// Octets of all frames that are not in blocks.
-    #[inline]
-    pub const fn uncut(&self) -> u64 {
-        self.uncut
     }
     /// So many octets of the frame being cut went into a block.
     pub fn take(&mut self, octets: u16) {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use airloom_base::{Duration, Instant};
+use smart_default::SmartDefault;
 
 use super::header::{Format, Header};
 
 /// What the receiver keeps at most.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// Octets of all fragments that wait.
     pub octets: u64,
@@ -69,7 +70,7 @@ pub struct Whole<T> {
 /// Each member keeps its order, so a number that all of them are past will not come any more. RFC 1990, 4.1 says so of the
 /// whole packet (when they are past its last fragment); that the missing number itself is past is enough, and is what
 /// Linux goes by.
-#[derive(getset::CopyGetters)]
+#[derive(SmartDefault, getset::CopyGetters)]
 pub struct Reassembler<T> {
     format: Format,
     limits: Limits,
@@ -103,18 +104,7 @@ enum Front {
 impl<T> Reassembler<T> {
     /// A receiver of fragments in this format.
     pub fn new(format: Format, limits: Limits) -> Reassembler<T> {
-        Reassembler {
-            format,
-            limits,
-            next: 0,
-            members: Vec::new(),
-            floor: 0,
-            held: BTreeMap::new(),
-            octets: 0,
-            since: None,
-            done: VecDeque::new(),
-            counters: Counters::default(),
-        }
+        Reassembler { format, limits, ..Default::default() }
     }
 
     /// Fragments that wait, and their octets.

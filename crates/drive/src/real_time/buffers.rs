@@ -24,6 +24,7 @@ const LOOKS: usize = 4;
 const KEPT: usize = 64;
 
 /// A bounded number of buffers.
+#[derive(Default)]
 pub(super) struct Buffers {
     /// Buffers handed out whole, oldest first.
     lent: VecDeque<Bytes>,
@@ -37,13 +38,7 @@ pub(super) struct Buffers {
 impl Buffers {
     /// At most so many octets, rounded to whole buffers.
     pub(super) fn new(octets: usize) -> Buffers {
-        Buffers {
-            lent: VecDeque::new(),
-            full: VecDeque::new(),
-            chunk: BytesMut::new(),
-            in_chunk: 0,
-            limit: octets / SIZE,
-        }
+        Buffers { limit: octets / SIZE, ..Default::default() }
     }
 
     fn has_room(&self) -> bool {

@@ -33,6 +33,7 @@ pub(super) enum Asker {
 }
 
 /// The forwarding proxy with its store.
+#[derive(getset::Getters)]
 pub struct HttpCache {
     pub(super) config: Config,
     pub(super) buffer: usize,
@@ -50,6 +51,8 @@ pub struct HttpCache {
     pub(super) store: Store,
     pub(super) deadlines: Deadlines,
     pub(super) work: VecDeque<Work>,
+    /// What it counted.
+    #[getset(get = "pub")]
     pub(super) counters: Counters,
     pub(super) wants_log: bool,
     pub(super) log: VecDeque<String>,
@@ -134,11 +137,6 @@ impl HttpCache {
     /// Is nothing under way? Connections that wait for a request, of clients or to servers, are not.
     pub fn is_quiet(&self) -> bool {
         self.clients.values().all(Client::is_quiet)
-    }
-
-    /// What it counted.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
     }
 
     /// Clients, connections to servers, answers that are kept and their octets, at the moment.

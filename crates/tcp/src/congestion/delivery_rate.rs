@@ -44,9 +44,10 @@ struct Segment {
 }
 
 /// The sampler of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, getset::CopyGetters)]
 pub struct Sampler {
     /// C.delivered.
+    #[getset(get_copy = "pub")]
     delivered: u64,
     /// C.delivered_time.
     delivered_at: Instant,
@@ -62,19 +63,7 @@ pub struct Sampler {
 impl Sampler {
     /// Nothing was sent yet.
     pub fn new(now: Instant) -> Self {
-        Sampler {
-            delivered: 0,
-            delivered_at: now,
-            first_sent_at: now,
-            app_limited: 0,
-            segments: VecDeque::new(),
-            latest: None,
-        }
-    }
-
-    /// C.delivered: octets delivered in all.
-    pub fn delivered(&self) -> u64 {
-        self.delivered
+        Sampler { delivered_at: now, first_sent_at: now, ..Default::default() }
     }
 
     /// `start..end` leaves for the first time.

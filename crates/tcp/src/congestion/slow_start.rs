@@ -8,9 +8,10 @@ use super::hystart_pp::HyStartPp;
 use super::{Ack, Event, Hears, Window};
 
 /// The exit in use, with its state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum SlowStart {
     /// A loss or the threshold ends it.
+    #[default]
     Standard,
     /// HyStart as Linux has it.
     Linux(HyStart),

@@ -45,6 +45,7 @@ impl VegasConfig {
 }
 
 /// The controller.
+#[derive(Default)]
 pub struct Vegas {
     settings: VegasConfig,
     /// The shortest round-trip time.
@@ -61,15 +62,7 @@ pub struct Vegas {
 impl Vegas {
     /// As configured.
     pub fn new(config: &Config) -> Self {
-        Vegas {
-            settings: config.vegas.clone(),
-            base_rtt: None,
-            round_end: 0,
-            round_min: None,
-            samples: 0,
-            rounds: 0,
-            delay_based: false,
-        }
+        Vegas { settings: config.vegas.clone(), ..Default::default() }
     }
 
     /// A round is over: moves the window.

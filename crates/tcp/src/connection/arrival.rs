@@ -113,7 +113,7 @@ impl Connection {
                 self.tx.snd.set_shift(shift);
                 self.rcv.set_shift(config.window_shift());
             }
-            None => self.rcv.set_shift(0),
+            None => _ = self.rcv.set_shift(0),
         }
         if let Some((value, _)) = options.timestamps {
             self.rcv.take_timestamp(now, value, self.rcv.irs());

@@ -113,7 +113,7 @@ impl Connection {
             finish_wanted: false,
             recovery: Recovery::new(&config, &about, iss, now),
             rcv,
-            acks: AckState::new(),
+            acks: AckState::default(),
             made_acks: VecDeque::new(),
             right_size: config.receive_autotuning.then(|| RightSize::new(&config)),
             challenges: Challenges::new(now),

@@ -9,7 +9,7 @@ use super::super::ranges::Ranges;
 /// DupThresh: so many duplicates mean a loss.
 pub(crate) const DUP_THRESH: u32 = 3;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, getset::CopyGetters)]
 pub(super) struct Scoreboard {
     /// What the peer reported beyond the cumulative acknowledgement.
     sacked: Ranges,
@@ -18,10 +18,12 @@ pub(super) struct Scoreboard {
     /// Octets not SACKed below `rxt`.
     resent: u64,
     /// Everything not SACKed below this is lost.
+    #[getset(get_copy = "pub")]
     lost_edge: u64,
     /// Octets not SACKed below `lost_edge`.
     lost: u64,
     /// A timeout declared everything below this lost.
+    #[getset(get_copy = "pub")]
     timeout_mark: u64,
     /// RescueRxt: no further rescue retransmission before the cumulative acknowledgement passes it.
     rescue: Option<u64>,
@@ -74,19 +76,9 @@ impl Scoreboard {
         self.sacked.end()
     }
 
-    /// Everything below this that is not SACKed is lost.
-    pub fn lost_edge(&self) -> u64 {
-        self.lost_edge
-    }
-
     /// One past the highest octet sent again since recovery or the loss state began.
     pub fn resent_up_to(&self) -> u64 {
         self.rxt
-    }
-
-    /// What a timeout declared lost ends here.
-    pub fn timeout_mark(&self) -> u64 {
-        self.timeout_mark
     }
 
     /// A SACK block arrived; returns how many octets are news.

@@ -53,9 +53,10 @@ use tlp::Probe;
 use undo::Undo;
 
 /// What leaves first after an acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Next {
     /// New data as the window allows.
+    #[default]
     Any,
     /// What is lost, then new data.
     Lost,
@@ -64,7 +65,7 @@ pub(super) enum Next {
 }
 
 /// The books of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Segments {
     /// What the peer reported beyond the cumulative acknowledgement, by the octet.
     sacked: Ranges,
@@ -110,28 +111,11 @@ impl Segments {
     /// Nothing was sent; `grouped`: segments leave in groups.
     pub fn new(iss: u64, now: Instant, grouped: bool) -> Self {
         Segments {
-            sacked: Ranges::default(),
-            sacked_out: 0,
-            lost_out: 0,
-            resent_out: 0,
-            delivered: 0,
-            marked: 0,
             resend_from: iss,
-            next: Next::Any,
             reordering: u64::from(DUP_THRESH),
-            reordered: 0,
-            prr: Prr::default(),
             rack: Rack::new(iss, now),
-            probe: None,
-            probe_due: false,
-            fresh_sent: false,
-            restart: false,
-            timeouts: 0,
-            frto: false,
-            undo: Undo::default(),
-            reneged: false,
-            told_delivered: 0,
             offload: Offload::new(grouped),
+            ..Default::default()
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 const PERSIST: u8 = 16;
 
 /// The state of RFC 8985 (5.3), by its names.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: the segment sent last of those that have arrived.
     pub xmit_ts: Instant,
@@ -41,18 +41,7 @@ pub(crate) struct Rack {
 
 impl Rack {
     pub fn new(iss: u64, now: Instant) -> Self {
-        Rack {
-            xmit_ts: now,
-            end_seq: iss,
-            rtt: Duration::ZERO,
-            advanced: false,
-            reo_wnd_mult: 1,
-            reo_wnd_persist: 0,
-            dsack: false,
-            adapted_at: 0,
-            originals_from: iss,
-            resent: VecDeque::new(),
-        }
+        Rack { xmit_ts: now, end_seq: iss, reo_wnd_mult: 1, originals_from: iss, ..Default::default() }
     }
 
     /// RACK_sent_after: was (`at`, `end`) sent before the latest segment that arrived?

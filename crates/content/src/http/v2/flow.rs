@@ -7,7 +7,7 @@ use super::ErrorCode;
 pub const MOST: i64 = 0x7fff_ffff;
 
 /// What we may send: the peer opens it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendWindow(i64);
 
 impl SendWindow {
@@ -47,7 +47,7 @@ impl SendWindow {
 }
 
 /// What the peer may send: we open it as its octets are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveWindow {
     /// Of how many octets it should be when everything is used.
     size: u32,

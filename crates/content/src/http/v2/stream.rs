@@ -10,9 +10,10 @@ use crate::http::filler::LongFiller;
 
 /// States of a stream that exists (RFC 9113, 5.1). Idle and closed ones are known by their numbers alone; reserved ones
 /// come from pushes, which there are none of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     /// Both sides may send.
+    #[default]
     Open,
     /// We have ended our side.
     HalfClosedLocal,
@@ -21,6 +22,7 @@ pub(super) enum State {
 }
 
 /// One stream.
+#[derive(Default)]
 pub(super) struct Stream {
     pub(super) state: State,
     pub(super) send: SendWindow,
@@ -44,19 +46,7 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(send: u32, receive: u32) -> Self {
-        Stream {
-            state: State::Open,
-            send: SendWindow::new(send),
-            receive: ReceiveWindow::new(receive),
-            outgoing: VecDeque::new(),
-            filler: LongFiller::default(),
-            ends: false,
-            priority: Priority::default(),
-            has_head: false,
-            expected: None,
-            is_head: false,
-            is_answered: false,
-        }
+        Stream { send: SendWindow::new(send), receive: ReceiveWindow::new(receive), ..Default::default() }
     }
 
     /// May the peer send on it?

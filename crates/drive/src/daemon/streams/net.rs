@@ -62,6 +62,7 @@ impl Slot {
 }
 
 /// See the module.
+#[derive(Default)]
 pub(super) struct Net {
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -80,17 +81,7 @@ pub(super) struct Net {
 
 impl Net {
     pub(super) fn new(origins: Origins) -> Net {
-        Net {
-            slots: Vec::new(),
-            free: Vec::new(),
-            open: 0,
-            flows: 0,
-            asked: Vec::new(),
-            turn: None,
-            reads_left: TURN,
-            block: vec![0; READ].into(),
-            origins,
-        }
+        Net { reads_left: TURN, block: vec![0; READ].into(), origins, ..Default::default() }
     }
 
     /// Is there no connection?

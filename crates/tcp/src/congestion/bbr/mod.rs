@@ -49,8 +49,9 @@ const EXTRA_ACKED_ROUNDS: u64 = 5;
 const EXTRA_ACKED_MAX: Duration = Duration::from_millis(100);
 
 /// The states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Startup,
     Drain,
     ProbeBw,
@@ -58,6 +59,7 @@ enum State {
 }
 
 /// The controller.
+#[derive(Default)]
 pub struct Bbr {
     state: State,
     /// Bandwidth in octets per second, a maximum over rounds.
@@ -96,34 +98,7 @@ pub struct Bbr {
 
 impl Bbr {
     pub fn new(_config: &Config, seed: u64) -> Self {
-        Bbr {
-            state: State::Startup,
-            bw: WindowedMax::default(),
-            min_rtt: None,
-            min_rtt_at: Instant::ZERO,
-            round: 0,
-            next_round: 0,
-            round_start: false,
-            full_bw: 0,
-            full_bw_rounds: 0,
-            full_pipe: false,
-            cycle: 0,
-            cycle_at: Instant::ZERO,
-            probe_rtt_until: None,
-            probe_rtt_round: false,
-            prior_cwnd: 0,
-            in_recovery: false,
-            conserve_packets: false,
-            idle_restart: false,
-            limits_itself: false,
-            pacing_rate: 0,
-            has_rtt: false,
-            extra: [0; 2],
-            extra_round: 0,
-            extra_at: Instant::ZERO,
-            extra_octets: 0,
-            random: seed,
-        }
+        Bbr { random: seed, ..Default::default() }
     }
 
     fn pacing_gain(&self) -> u64 {

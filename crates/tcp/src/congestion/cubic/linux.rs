@@ -16,6 +16,7 @@ const PARTS: u64 = 1024;
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// The controller.
+#[derive(Default)]
 pub struct Cubic {
     slow_start: SlowStart,
     /// C in 1024ths: 410 for 0.4.
@@ -62,17 +63,7 @@ impl Cubic {
             fast_convergence: settings.fast_convergence,
             friendliness: settings.friendliness,
             tick: settings.tick,
-            delay_min: None,
-            delay_ticks: 0,
-            epoch_start: None,
-            last_max: 0,
-            origin: 0,
-            k: 0,
-            cnt: 0,
-            last_window: 0,
-            last_tick: 0,
-            reno_window: 0,
-            reno_acked: 0,
+            ..Default::default()
         }
     }
 

@@ -9,6 +9,7 @@ mod rfc;
 use airloom_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::super::config::Config;
 use super::Controller;
@@ -18,10 +19,11 @@ use super::Controller;
 const ABE_BETA: f64 = 0.85;
 
 /// Which CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// That of Linux: whole segments, a clock with ticks, the window computed at most once a tick.
+    #[default]
     Linux,
     /// RFC 9438.
     Rfc9438,
@@ -30,36 +32,28 @@ pub enum Variant {
 }
 
 /// CUBIC (RFC 9438).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "TcpCubic")]
 pub struct CubicConfig {
     /// Which CUBIC: `linux`, `rfc9438` or `rfc8312`.
     pub variant: Variant,
     /// C: how steep the curve is, in segments per cubic second.
+    //= RFC 9438 (5): C = 0.4, beta = 0.7.
+    #[default(0.4)]
     pub c: f64,
     /// What is left of the window after a loss. Linux has 717/1024.
+    #[default(0.7)]
     pub beta: f64,
     /// Does a loss below the last maximum lower that maximum, to make room for a flow that starts?
+    #[default(true)]
     pub fast_convergence: bool,
     /// Is the window never smaller than Reno's would be?
+    #[default(true)]
     pub friendliness: bool,
     /// Tick of the clock of the `linux` variant (its jiffy: 4 ms at 250 Hz).
+    #[default(Duration::from_millis(4))]
     pub tick: Duration,
-}
-
-impl Default for CubicConfig {
-    fn default() -> Self {
-        CubicConfig {
-            variant: Variant::Linux,
-            //= RFC 9438 (5): C = 0.4, beta = 0.7.
-            c: 0.4,
-            beta: 0.7,
-            fast_convergence: true,
-            friendliness: true,
-            tick: Duration::from_millis(4),
-        }
-    }
 }
 
 impl CubicConfig {

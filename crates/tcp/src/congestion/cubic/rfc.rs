@@ -21,6 +21,7 @@ struct Curve {
 }
 
 /// The controller.
+#[derive(Default)]
 pub struct Cubic {
     slow_start: SlowStart,
     variant: Variant,
@@ -55,13 +56,8 @@ impl Cubic {
             fast_convergence: settings.fast_convergence,
             friendliness: settings.friendliness,
             per_ack: config.ack_counting == AckCounting::PerAck,
-            curve: Curve::default(),
-            undo: Curve::default(),
-            w_last_max: 0.0,
             fresh: true,
-            rest: 0.0,
-            seen: Instant::ZERO,
-            idle: false,
+            ..Default::default()
         }
     }
 
