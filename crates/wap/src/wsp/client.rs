@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use airloom_base::Instant;
 use bytes::Bytes;
+use delegate::delegate;
 
 use super::address::Address;
 use super::capabilities::{Agreed, Capability, option};
@@ -129,19 +130,20 @@ impl Client {
         Client { acknowledging, ..self }
     }
 
-    /// The next datagram, and where to.
-    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)> {
-        self.wtp.poll_transmit()
+    delegate! {
+        to self.wtp {
+            /// The next datagram, and where to.
+            pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)>;
+            /// When to call `handle_timeout`.
+            pub fn poll_timeout(&self) -> Option<Instant>;
+            /// What WTP counted.
+            pub fn counters(&self) -> wtp::Counters;
+        }
     }
 
     /// The next thing for the user.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    /// When to call `handle_timeout`.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.wtp.poll_timeout()
     }
 
     /// That moment has come.
@@ -154,11 +156,6 @@ impl Client {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &Bytes) {
         self.wtp.handle_datagram(now, from, datagram);
         self.settle(now);
-    }
-
-    /// What WTP counted.
-    pub fn counters(&self) -> wtp::Counters {
-        self.wtp.counters()
     }
 
     /// S-Connect.req. A session that is open is forgotten.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::Instant;
 use bytes::Bytes;
+use delegate::delegate;
 use smart_default::SmartDefault;
 
 use super::capabilities::{Agreed, Capability, option};
@@ -180,19 +181,24 @@ impl Server {
         }
     }
 
-    /// The next datagram, and where to.
-    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)> {
-        self.wtp.poll_transmit()
+    delegate! {
+        to self.wtp {
+            /// The next datagram, and where to.
+            pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)>;
+            /// When to call `handle_timeout`.
+            pub fn poll_timeout(&self) -> Option<Instant>;
+            /// What was counted below.
+            pub fn counters(&self) -> wtp::Counters;
+            /// What may be sent to whom.
+            pub fn validation(&self) -> &Validation;
+            /// The same, to count what goes without a session.
+            pub fn validation_mut(&mut self) -> &mut Validation;
+        }
     }
 
     /// The next thing for the user.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    /// When to call `handle_timeout`.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.wtp.poll_timeout()
     }
 
     /// That moment has come.
@@ -210,24 +216,9 @@ impl Server {
         }
     }
 
-    /// What may be sent to whom.
-    pub fn validation(&self) -> &Validation {
-        self.wtp.validation()
-    }
-
-    /// The same, to count what goes without a session.
-    pub fn validation_mut(&mut self) -> &mut Validation {
-        self.wtp.validation_mut()
-    }
-
     /// Has the client of a session shown that it is where it says?
     pub fn is_proven(&self, session: SessionId) -> bool {
         self.sessions.get(&session).is_some_and(|s| self.wtp.validation().is_proven(s.peer))
-    }
-
-    /// What was counted below.
-    pub fn counters(&self) -> wtp::Counters {
-        self.wtp.counters()
     }
 
     /// Sessions, open or at rest.

@@ -4,8 +4,8 @@ use airloom_base::Instant;
 use airloom_base::timer::{self, Timer};
 use bytes::Bytes;
 
-use super::sar::{Received, Receiving, Sending};
-use super::transfer::{Act, Head, Indication, Progress, Transfer};
+use super::sar::Sending;
+use super::transfer::{Act, Arriving, Head, Indication, Progress, Transfer};
 use super::wire::{Abort, Class, Kind, Pdu, Reason, Trailer};
 
 /// State of an initiator, with the standard's names.
@@ -35,15 +35,11 @@ pub struct Initiator {
     confirmed: bool,
     /// The verification was answered; repeat that rather than the Invoke.
     tok_sent: bool,
-    result: Receiving,
-    /// The packet that the last acknowledgement named.
-    last_psn: Option<u8>,
+    result: Arriving,
     /// AEC: expirations of A while the user is waited for.
     expirations: u8,
     /// R, A or W, as the state says.
     timer: Timer,
-    /// Before a negative acknowledgement.
-    missing: Timer,
 }
 
 impl Initiator {
@@ -64,22 +60,20 @@ impl Initiator {
             invoke: Some(invoke),
             confirmed: false,
             tok_sent: false,
-            result: Receiving::default(),
-            last_psn: None,
+            result: Arriving::default(),
             expirations: 0,
             timer,
-            missing: Timer::default(),
         }
     }
 
     /// Octets of an incomplete result.
     pub fn held(&self) -> usize {
-        self.result.octets()
+        self.result.message.octets()
     }
 
     /// When to call `handle_timeout`.
     pub fn deadline(&self) -> Option<Instant> {
-        timer::earliest(&[self.timer, self.missing])
+        timer::earliest(&[self.timer, self.result.missing])
     }
 
     /// A PDU of the responder. `room`: octets that an incomplete result may have.
@@ -152,47 +146,29 @@ impl Initiator {
             State::ResultWait if self.class == Class::WithResult => {}
             // The last acknowledgement was lost.
             State::WaitTimeout if repeated && trailer.wants_answer() => {
-                return act.acknowledge(self.tid, Some(psn).filter(|_| self.last_psn.is_some()), true);
+                return act.acknowledge(self.tid, Some(psn).filter(|_| self.result.last_psn.is_some()), true);
             }
             _ => return,
         }
         // A result acknowledges the Invoke.
         self.confirm(act);
-        let Some(received) = self.result.packet(psn, trailer, repeated, data, room) else {
+        let Some(received) = self.result.message.packet(psn, trailer, repeated, data, room) else {
             act.abort(self.tid, Reason::MessageTooLarge);
             return self.stop();
         };
         self.timer.arm_after(act.now, act.config.wait);
-        match received {
-            Received::Quiet => {}
-            Received::GroupComplete(end) => {
-                self.missing.stop();
-                act.counters.groups_received += 1;
-                act.acknowledge(self.tid, Some(end), repeated);
-            }
-            Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(act),
-            Received::Missing(_) => self.missing.arm_after(act.now, act.config.negative_ack_delay),
-            Received::Complete(end) => {
-                self.missing.stop();
-                self.last_psn = Some(end).filter(|end| *end > 0);
-                act.told.push(Indication::Result(std::mem::take(&mut self.result).into_message()));
-                self.state = State::ResultRespWait;
-                self.expirations = 0;
-                self.timer.arm_after(act.now, act.config.ack_long);
-            }
-        }
-    }
-
-    fn ask(&mut self, act: &mut Act) {
-        if let Some(missing) = self.result.missing_now() {
-            act.send(&Pdu::new(self.tid, false, Kind::NegativeAck(missing)));
+        if let Some(message) = self.result.answer(received, self.tid, repeated, act) {
+            act.told.push(Indication::Result(message));
+            self.state = State::ResultRespWait;
+            self.expirations = 0;
+            self.timer.arm_after(act.now, act.config.ack_long);
         }
     }
 
     /// TR-Result.res: the user has taken the result.
     pub fn acknowledge(&mut self, act: &mut Act) {
         if self.state == State::ResultRespWait {
-            act.acknowledge(self.tid, self.last_psn, false);
+            act.acknowledge(self.tid, self.result.last_psn, false);
             self.state = State::WaitTimeout;
             self.timer.arm_after(act.now, act.config.wait);
         }
@@ -208,8 +184,8 @@ impl Initiator {
 
     /// A deadline has come.
     pub fn handle_timeout(&mut self, act: &mut Act) {
-        if self.missing.take_due(act.now) {
-            self.ask(act);
+        if self.result.missing.take_due(act.now) {
+            self.result.ask(self.tid, act);
         }
         if !self.timer.take_due(act.now) {
             return;
@@ -258,8 +234,7 @@ impl Initiator {
     fn stop(&mut self) {
         self.state = State::Null;
         self.invoke = None;
-        self.result = Receiving::default();
+        self.result = Arriving::default();
         self.timer.stop();
-        self.missing.stop();
     }
 }

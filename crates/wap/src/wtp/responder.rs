@@ -4,8 +4,8 @@ use airloom_base::Instant;
 use airloom_base::timer::{self, Timer};
 use bytes::Bytes;
 
-use super::sar::{Cut, Received, Receiving, Sending};
-use super::transfer::{Act, Head, Indication, Progress, Transfer};
+use super::sar::{Cut, Received, Sending};
+use super::transfer::{Act, Arriving, Head, Indication, Progress, Transfer};
 use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi, Trailer};
 
 /// Octets that are held for a peer whose transaction is not verified yet.
@@ -39,9 +39,7 @@ pub struct Responder {
     #[getset(get_copy = "pub")]
     state: State,
     over: bool,
-    invoke: Receiving,
-    /// The last packet of an Invoke with several.
-    last_psn: Option<u8>,
+    invoke: Arriving,
     /// The initiator can re-assemble, and takes so many octets in a group.
     sar: bool,
     maximum_group: Option<u32>,
@@ -52,8 +50,6 @@ pub struct Responder {
     expirations: u8,
     /// R, A or W, as the state says.
     timer: Timer,
-    /// Before a negative acknowledgement.
-    missing: Timer,
 }
 
 impl Responder {
@@ -70,15 +66,13 @@ impl Responder {
             user_ack,
             state: if verify { State::TidOkWait } else { State::Listen },
             over: false,
-            invoke: Receiving::default(),
-            last_psn: None,
+            invoke: Arriving::default(),
             sar: trailer != Trailer::NoSar,
             maximum_group,
             held_on: false,
             result: None,
             expirations: 0,
             timer: Timer::default(),
-            missing: Timer::default(),
         })
     }
 
@@ -89,12 +83,12 @@ impl Responder {
 
     /// Octets of an incomplete Invoke.
     pub fn held(&self) -> usize {
-        self.invoke.octets()
+        self.invoke.message.octets()
     }
 
     /// When to call `handle_timeout`.
     pub fn deadline(&self) -> Option<Instant> {
-        timer::earliest(&[self.timer, self.missing])
+        timer::earliest(&[self.timer, self.invoke.missing])
     }
 
     /// A PDU of the initiator. `room`: octets that an incomplete Invoke may have.
@@ -144,7 +138,7 @@ impl Responder {
             State::TidOkWait => {
                 // Kept without an answer, so that nothing has to come twice once the initiator has said yes.
                 let asked = self.timer.is_armed();
-                let fits = self.invoke.packet(psn, trailer, repeated, data, room.min(UNVERIFIED));
+                let fits = self.invoke.message.packet(psn, trailer, repeated, data, room.min(UNVERIFIED));
                 if psn == 0 && (repeated || !asked) {
                     act.send(&Pdu::new(self.tid, repeated, Kind::Ack { verify: true }));
                     self.timer.arm_after(act.now, act.config.wait);
@@ -153,14 +147,15 @@ impl Responder {
                     self.refuse(Reason::MessageTooLarge, act);
                 }
             }
-            State::Listen => match self.invoke.packet(psn, trailer, repeated, data, room) {
+            State::Listen => match self.invoke.message.packet(psn, trailer, repeated, data, room) {
                 Some(received) => self.received(received, repeated, act),
                 None => self.refuse(Reason::MessageTooLarge, act),
             },
             State::InvokeRespWait | State::ResultWait | State::WaitTimeout => {
-                let known = self.last_psn.is_some() || self.held_on || self.state == State::WaitTimeout;
+                let known =
+                    self.invoke.last_psn.is_some() || self.held_on || self.state == State::WaitTimeout;
                 if repeated && trailer.wants_answer() && known {
-                    act.acknowledge(self.tid, Some(psn).filter(|_| self.last_psn.is_some()), true);
+                    act.acknowledge(self.tid, Some(psn).filter(|_| self.invoke.last_psn.is_some()), true);
                 }
             }
             State::ResultRespWait => {}
@@ -170,28 +165,15 @@ impl Responder {
     fn received(&mut self, received: Received, repeated: bool, act: &mut Act) {
         // An initiator that vanishes in the middle is forgotten.
         self.timer.arm_after(act.now, act.config.wait);
-        match received {
-            Received::Quiet => {}
-            Received::GroupComplete(end) => {
-                self.missing.stop();
-                act.counters.groups_received += 1;
-                act.acknowledge(self.tid, Some(end), repeated);
+        if let Some(message) = self.invoke.answer(received, self.tid, repeated, act) {
+            if self.invoke.last_psn.is_some() {
+                act.acknowledge(self.tid, self.invoke.last_psn, repeated);
             }
-            Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(act),
-            Received::Missing(_) => self.missing.arm_after(act.now, act.config.negative_ack_delay),
-            Received::Complete(end) => {
-                self.missing.stop();
-                self.last_psn = Some(end).filter(|end| *end > 0);
-                if self.last_psn.is_some() {
-                    act.acknowledge(self.tid, self.last_psn, repeated);
-                }
-                let message = std::mem::take(&mut self.invoke).into_message();
-                let (class, user_ack) = (self.class, self.user_ack);
-                act.told.push(Indication::Invoke { class, user_ack, message });
-                self.state = State::InvokeRespWait;
-                self.expirations = 0;
-                self.arm_ack(act);
-            }
+            let (class, user_ack) = (self.class, self.user_ack);
+            act.told.push(Indication::Invoke { class, user_ack, message });
+            self.state = State::InvokeRespWait;
+            self.expirations = 0;
+            self.arm_ack(act);
         }
     }
 
@@ -207,12 +189,6 @@ impl Responder {
         self.timer.arm_after(act.now, interval);
     }
 
-    fn ask(&mut self, act: &mut Act) {
-        if let Some(missing) = self.invoke.missing_now() {
-            act.send(&Pdu::new(self.tid, false, Kind::NegativeAck(missing)));
-        }
-    }
-
     /// The initiator says that the transaction is its own.
     fn verified(&mut self, act: &mut Act) {
         if self.state != State::TidOkWait {
@@ -220,7 +196,7 @@ impl Responder {
         }
         self.state = State::Listen;
         self.timer.arm_after(act.now, act.config.wait);
-        if let Some(received) = self.invoke.standing() {
+        if let Some(received) = self.invoke.message.standing() {
             self.received(received, false, act);
         }
     }
@@ -248,7 +224,7 @@ impl Responder {
             return;
         }
         if self.class == Class::Reliable {
-            act.acknowledge(self.tid, self.last_psn, false);
+            act.acknowledge(self.tid, self.invoke.last_psn, false);
             self.state = State::WaitTimeout;
             self.timer.arm_after(act.now, act.config.wait);
         } else {
@@ -295,15 +271,15 @@ impl Responder {
 
     /// A deadline has come.
     pub fn handle_timeout(&mut self, act: &mut Act) {
-        if self.missing.take_due(act.now) {
-            self.ask(act);
+        if self.invoke.missing.take_due(act.now) {
+            self.invoke.ask(self.tid, act);
         }
         if !self.timer.take_due(act.now) {
             return;
         }
         match self.state {
             State::InvokeRespWait if !self.user_ack => {
-                act.acknowledge(self.tid, self.last_psn, false);
+                act.acknowledge(self.tid, self.invoke.last_psn, false);
                 if self.class == Class::Reliable {
                     self.state = State::WaitTimeout;
                     self.timer.arm_after(act.now, act.config.wait);
@@ -321,7 +297,7 @@ impl Responder {
                 self.stop();
             }
             State::ResultWait => {
-                act.acknowledge(self.tid, self.last_psn, false);
+                act.acknowledge(self.tid, self.invoke.last_psn, false);
                 self.held_on = true;
             }
             State::ResultRespWait => self.no_answer(act),
@@ -342,9 +318,8 @@ impl Responder {
     fn stop(&mut self) {
         self.over = true;
         self.state = State::Listen;
-        self.invoke = Receiving::default();
+        self.invoke = Arriving::default();
         self.result = None;
         self.timer.stop();
-        self.missing.stop();
     }
 }

@@ -1,13 +1,15 @@
-//! The sending of one message: groups, their acknowledgements and repetitions, the same for Invoke and Result.
+//! The sending of one message: groups, their acknowledgements and repetitions, the same for Invoke and Result; and what its
+//! receiver says to that.
 
 use std::net::SocketAddr;
 
+use airloom_base::timer::Timer;
 use airloom_base::{Duration, Instant};
 use bytes::Bytes;
 
 use super::config::Config;
 use super::counters::Counters;
-use super::sar::{Segment, Sending};
+use super::sar::{Received, Receiving, Segment, Sending};
 use super::validation::{Validation, headers};
 use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi};
 
@@ -261,6 +263,46 @@ impl Transfer {
         act.send(&self.pdu(last, true));
         if self.head == Head::Result {
             act.ask_whether_it_is_there();
+        }
+    }
+}
+
+/// A message that arrives.
+#[derive(Debug, Default)]
+pub struct Arriving {
+    /// What there is of it.
+    pub message: Receiving,
+    /// Its last packet, once it is complete, if it has several.
+    pub last_psn: Option<u8>,
+    /// Before a negative acknowledgement.
+    pub missing: Timer,
+}
+
+impl Arriving {
+    /// Says what has to be said of a packet in the transaction `tid`; the message, if it is complete.
+    pub fn answer(&mut self, received: Received, tid: u16, repeated: bool, act: &mut Act) -> Option<Bytes> {
+        match received {
+            Received::Quiet => {}
+            Received::GroupComplete(end) => {
+                self.missing.stop();
+                act.counters.groups_received += 1;
+                act.acknowledge(tid, Some(end), repeated);
+            }
+            Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(tid, act),
+            Received::Missing(_) => self.missing.arm_after(act.now, act.config.negative_ack_delay),
+            Received::Complete(end) => {
+                self.missing.stop();
+                self.last_psn = Some(end).filter(|end| *end > 0);
+                return Some(std::mem::take(&mut self.message).into_message());
+            }
+        }
+        None
+    }
+
+    /// Asks for what is missing.
+    pub fn ask(&self, tid: u16, act: &mut Act) {
+        if let Some(missing) = self.message.missing_now() {
+            act.send(&Pdu::new(tid, false, Kind::NegativeAck(missing)));
         }
     }
 }
