@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -77,10 +78,25 @@ def write_one(
         raise
 
 
-def read(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """A table out of the folder of a run or of a sweep. Raises `UsageError` if it is damaged."""
-    try:
+def read(path: Path, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
+    """A table out of the folder of a run or of a sweep, or a part of it. Raises `UsageError` if it is damaged."""
+    with _damage_said(path):
+        if where is not None:
+            rows = pl.scan_parquet(path.absolute()).filter(where)
+            return (rows if columns is None else rows.select(columns)).collect()
         return pl.read_parquet(path.absolute(), columns=None if columns is None else list(columns))
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of such a table, which is not read. Raises as `read` does."""
+    with _damage_said(path):
+        return list(pl.read_parquet_schema(path.absolute()))
+
+
+@contextmanager
+def _damage_said(path: Path) -> Iterator[None]:
+    try:
+        yield
     except pl.exceptions.PolarsError as error:
         why = str(error).splitlines()[0]
         raise UsageError(f"{path} is damaged ({why}): move its folder away and make it again") from None

@@ -1,4 +1,4 @@
-"""What a sweep holds does not grow with its runs."""
+"""What a sweep and the table of its results hold does not grow with its runs."""
 
 import subprocess
 import sys
@@ -10,8 +10,10 @@ from tests.sweep.conftest import FETCH
 SWEEP = """\
 import sys
 from airloom.scenario import load
+from airloom.sweep import overview
 seeds = int(sys.argv[1])
-load("echo.toml").sweep({}, seeds=f"1..{seeds}").run(out=f"of-{seeds}", workers=1)
+results = load("echo.toml").sweep({}, seeds=f"1..{seeds}").run(out=f"of-{seeds}", workers=1)
+overview.overview(results, overview.measures(results, None))
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -25,6 +27,7 @@ def test_fifty_thousand_more_runs_take_a_few_megabytes_more(tmp_path: Path) -> N
         int(subprocess.check_output([sys.executable, "-c", SWEEP, str(count)], cwd=tmp_path))
         for count in (10_000, 60_000)
     )
-    # What grows is the list of wanted runs, 0.1 kB each; all else is a part, or a stretch of rows, at a time, and how
-    # large those are the machine's speed decides (3 to 15 MB so far). A summary that was kept has more than 1 kB.
+    # What grows is the list of seeds and the columns that are shown, together 0.1 kB for each run; all else is a part,
+    # or a stretch of rows, at a time, and how large those are the machine's speed decides (3 to 15 MB so far). A summary
+    # that was kept, or read again, has about 1 kB.
     assert many - few < 30_000, f"{few} kB for 10,000 runs, {many} kB for 60,000"

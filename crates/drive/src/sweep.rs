@@ -1,6 +1,6 @@
 //! The runs of a sweep: threads take one after the other, and what they gave comes back a part at a time.
 //!
-//! Each thread has its own [`Series`]; which run is next is one number that they share. A run that panics is one that
+//! Each thread has its own [`Series`]; which run is next is said by one list that they share. A run that panics is one that
 //! failed. What ends the whole process (memory, the stack, a signal) is known afterwards: runs that are under way are
 //! written down.
 
@@ -57,8 +57,6 @@ pub struct Wanted<'a> {
     pub axes: &'a [String],
     /// The points.
     pub points: &'a [Point<'a>],
-    /// Index into `points`, and seed, of each run.
-    pub runs: &'a [(usize, u64)],
     /// Tables that are kept of each run.
     pub tables: &'a [String],
     /// The seed whose rate over time is kept too.
@@ -111,14 +109,15 @@ pub enum Error<E> {
 /// came to its end, and the nanoseconds inside the simulation.
 pub type Otherwise<'a, E> = dyn Fn(usize, i64, u64) -> Result<(Part, bool, u64), E> + Sync + 'a;
 
-/// Makes runs on so many threads. What was made is kept in the folder `parts` now and then; the rest is returned. `look` is
-/// called now and then and says whether to go on. If it says no, or if there is an error, what was under way is dropped, and
-/// what was made is kept. Without a folder all is returned.
+/// Makes `runs` on so many threads, each an index into the points and a seed. What was made is kept in the folder `parts` now
+/// and then; the rest is returned. `look` is called now and then and says whether to go on. If it says no, or if there is an
+/// error, what was under way is dropped, and what was made is kept. Without a folder all is returned.
 ///
 /// # Errors
 /// The first one; the other threads have stopped then.
 pub fn make<E: Send>(
     wanted: &Wanted<'_>,
+    runs: impl Iterator<Item = (usize, u64)> + Send,
     threads: usize,
     parts: Option<&Path>,
     otherwise: Option<&Otherwise<'_, E>>,
@@ -133,14 +132,14 @@ pub fn make<E: Send>(
         otherwise,
         counts,
         begin: Clock::now(),
-        next: AtomicUsize::new(0),
+        runs: Mutex::new(runs),
         stop: AtomicBool::new(false),
         error: Mutex::new(None),
     };
     let mut made = Vec::new();
     thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        for number in 0..threads.min(wanted.runs.len()) {
+        for number in 0..threads {
             let (all, sender) = (&all, sender.clone());
             let work = move || all.work(number, &sender).unwrap_or_else(|error| all.fail(error));
             let began = Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -181,18 +180,19 @@ fn unwritten<E>(path: &Path, error: io::Error) -> Error<E> {
 }
 
 /// What the threads share.
-struct Threads<'a, E> {
+struct Threads<'a, E, R> {
     wanted: &'a Wanted<'a>,
     under_way: Option<File>,
     otherwise: Option<&'a Otherwise<'a, E>>,
     counts: &'a Counts,
     begin: Clock,
-    next: AtomicUsize,
+    /// Those that are still to be made.
+    runs: Mutex<R>,
     stop: AtomicBool,
     error: Mutex<Option<Error<E>>>,
 }
 
-impl<E: Send> Threads<'_, E> {
+impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
     /// What one of them does.
     fn work(&self, thread: usize, parts: &Sender<Part>) -> Result<(), Error<E>> {
         let mut group = Group::new(self.wanted);
@@ -223,8 +223,7 @@ impl<E: Send> Threads<'_, E> {
     }
 
     fn next(&self) -> Option<(usize, u64)> {
-        let number = (!self.is_stopped()).then(|| self.next.fetch_add(1, Ordering::Relaxed))?;
-        self.wanted.runs.get(number).copied()
+        if self.is_stopped() { None } else { self.runs.lock().expect("nobody panics with it").next() }
     }
 
     fn is_stopped(&self) -> bool {
@@ -324,12 +323,11 @@ mod tests {
         let identity = scenario.identity("virtual", "0");
         let labels: Arc<[Label]> = Arc::new([Label::Whole(3)]);
         let points = [Point { number: 0, labels, scenario: &scenario, identity: &identity }];
-        let runs: Vec<(usize, u64)> = (1..=seeds).map(|seed| (0, seed)).collect();
         let (axes, tables) = (["axis".to_owned()], ["flows".to_owned()]);
-        let wanted =
-            Wanted { axes: &axes, points: &points, runs: &runs, tables: &tables, rate_seed: Some(1) };
+        let wanted = Wanted { axes: &axes, points: &points, tables: &tables, rate_seed: Some(1) };
         let counts = Counts::default();
-        let made = make::<()>(&wanted, threads, parts, None, &counts, look).unwrap();
+        let runs = (1..=seeds).map(|seed| (0, seed));
+        let made = make::<()>(&wanted, runs, threads, parts, None, &counts, look).unwrap();
         (counts.read().0, made)
     }
 
@@ -375,10 +373,10 @@ mod tests {
         let (scenario, counts) = (scenario("20kB"), Counts::default());
         let identity = scenario.identity("virtual", "0");
         let points = [Point { number: 5, labels: Arc::new([]), scenario: &scenario, identity: &identity }];
-        let runs: Vec<(usize, u64)> = (0..1000).map(|seed| (0, seed)).collect();
-        let wanted = Wanted { axes: &[], points: &points, runs: &runs, tables: &[], rate_seed: None };
+        let wanted = Wanted { axes: &[], points: &points, tables: &[], rate_seed: None };
         let fail = |_: usize, point: i64, seed: u64| Err(format!("{point}, {seed}"));
-        let error = make(&wanted, 1, None, Some(&fail), &counts, || true).err();
+        let error =
+            make(&wanted, (0..1000).map(|seed| (0, seed)), 1, None, Some(&fail), &counts, || true).err();
         assert!(matches!(error, Some(Error::Other(said)) if said == "5, 0"));
     }
 }

@@ -114,7 +114,7 @@ def sweep(
     except UsageError as error:
         # What is wrong with a measure is known only when there are runs: they are not made in vain.
         raise UsageError(f"{error}; all runs are kept in {quoted(results.folder)}") from None
-    failed = results.failures.height
+    failed = results.failed
     if failed > (read.options.get("max_failures") or 0):
         raise typer.Exit(4)
 
@@ -128,8 +128,8 @@ def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
             {
                 "folder": str(results.folder),
                 "sweep_id": results.manifest["sweep_id"],
-                "runs": results.all_runs.height,
-                "failed": results.failures.height,
+                "runs": results.total,
+                "failed": results.failed,
                 "points": overview.points(results, names),
                 "session": results.session,
             }
@@ -162,12 +162,12 @@ def _file_name(axis: str) -> str:
 def _spent(results: SweepResults) -> str:
     session: dict[str, Any] | None = results.session
     if session is None:
-        return f"all {results.all_runs.height} runs were there already"
+        return f"all {results.total} runs were there already"
     real = results.manifest["clock"] == "real"
     verb, inside = ("emulated", "") if real else ("simulated", f", {session['share_of_workers']:.0%} of it simulating")
-    minutes = results.runs["simulated_s"].sum() / 60 if "simulated_s" in results.runs.columns else 0
+    minutes = results.some("simulated_s").to_series().sum() / 60 if "simulated_s" in results.columns else 0
     workers = session["on"]
-    there = results.all_runs.height - session["runs"]
+    there = results.total - session["runs"]
     before = f" ({there} more were there already)" if there else ""
     made = f"{verb} {session['runs']} runs{before} in {session['wall_s']:.1f} s on {workers}{inside}"
     return f"{made}; all of them are {minutes:.3g} min of link time"
@@ -177,7 +177,7 @@ def _say_failures(results: SweepResults) -> None:
     failures = results.failures
     if failures.is_empty():
         return
-    say(f"{failures.height} of {results.all_runs.height} runs failed:")
+    say(f"{failures.height} of {results.total} runs failed:")
     for (error,), rows in failures.group_by("error", maintain_order=True):
         where = [_where(row, list(results.axes)) for row in rows.head(3).iter_rows(named=True)]
         more = f" and {rows.height - 3} more" if rows.height > 3 else ""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from airloom.analysis import Interval, quantile_interval
-from airloom.analysis.stop import usual_measure
+from airloom.analysis.stop import USUAL, usual_measure
 from airloom.analysis.units import titled
 from airloom.errors import UsageError
 from airloom.sweep.results import SweepResults
@@ -19,6 +19,7 @@ _ASCII = "_.-:=+*#"
 
 #: Columns derived for the overview, besides those that the runs measure.
 _GOODPUT = "goodput_bit_s"
+_GOODPUT_OF = ("bytes", "completion_s")
 
 _CI = 0.95
 
@@ -33,47 +34,48 @@ class Overview(NamedTuple):
 
 def measures(results: SweepResults, wanted: str | None) -> list[str]:
     """What the overview shows: the measure that the sweep is about, and goodput if that is another one; or nothing."""
-    runs = results.runs
-    if runs.is_empty():
+    if results.failed == results.total:
         return []  # every run failed: there is nothing to measure
-    if wanted is not None and wanted not in runs.columns:
+    if wanted is not None and wanted not in results.columns:
         results.mean(wanted)  # says which names are close
     try:
-        first = wanted or usual_measure(runs)
+        first = wanted or usual_measure(results.some(*(name for name in USUAL if name in results.columns)))
     except UsageError:
         first = "simulated_s"
-    more = [_GOODPUT] if _GOODPUT in with_goodput(runs).columns and first != _GOODPUT else []
-    return [first, *more]
+    has_goodput = _GOODPUT in results.columns or set(results.columns) >= {*_GOODPUT_OF}
+    return [first, *([_GOODPUT] if has_goodput and first != _GOODPUT else [])]
 
 
 def with_goodput(runs: pl.DataFrame) -> pl.DataFrame:
     """Pages do not measure goodput: then it is octets of content over the time from begin to end of all of it."""
-    if _GOODPUT in runs.columns or not {"bytes", "completion_s"} <= set(runs.columns):
+    if _GOODPUT in runs.columns or not {*_GOODPUT_OF} <= set(runs.columns):
         return runs
     return runs.with_columns((8 * pl.col("bytes") / pl.col("completion_s")).alias(_GOODPUT))
 
 
 def points(results: SweepResults, names: list[str]) -> list[dict[str, Any]]:
     """For `--json`: each point with its levels, seeds, and median and interval of each measure."""
-    axes = list(results.axes)
-    # Without columns that nobody asks for: a table of many runs is not copied whole.
-    runs = with_goodput(results.runs).select("point", *names)
+    # No columns but these: a table of many runs is not read whole.
+    runs = _shown(results, names)
     found = []
-    for rows in results.all_runs.select("point", *axes).partition_by("point", maintain_order=True):
-        number = rows["point"][0]
+    for number, *levels, count in results.heads().iter_rows():
         good = runs.filter(pl.col("point") == number)
-        point = {axis: rows[axis][0] for axis in axes}
         values = {name: quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in names}
         found.append(
             {
                 "point": number,
-                "levels": point,
+                "levels": dict(zip(results.axes, levels, strict=True)),
                 "seeds": good.height,
-                "failed": rows.height - good.height,
+                "failed": count - good.height,
                 "medians": {name: _plain(value) for name, value in values.items()},
             }
         )
     return found
+
+
+def _shown(results: SweepResults, names: list[str]) -> pl.DataFrame:
+    there = [name for name in dict.fromkeys((*names, *_GOODPUT_OF)) if name in results.columns]
+    return with_goodput(results.some("point", *there)).select("point", *names)
 
 
 def _plain(found: Interval) -> dict[str, Any]:
@@ -83,8 +85,7 @@ def _plain(found: Interval) -> dict[str, Any]:
 
 def overview(results: SweepResults, names: list[str]) -> Overview:
     """The table."""
-    runs = with_goodput(results.runs)
-    resent = [name for name in ("resent", "rlc_resent") if name in runs.columns]
+    resent = [name for name in ("resent", "rlc_resent") if name in results.columns]
     short = _short(list(results.axes))
     rates = _rates(results)
     columns = [*short.values()]
@@ -93,10 +94,10 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
         layers = " / ".join({"resent": "TCP", "rlc_resent": "RLC"}[name] for name in resent)
         columns.append(f"resent {layers} (count, median, 95 % CI)")
     columns.append("seeds")
-    failed = not results.failures.is_empty()
+    failed = results.failed > 0
     columns += ["failed"] if failed else []
     columns += ["rate over time"] if rates else []
-    runs = runs.select("point", *resent)
+    runs = results.some("point", *resent)
     rows = []
     for point in points(results, names):
         cells = [label(level) for level in point["levels"].values()]

@@ -24,13 +24,14 @@ class SweepResults:
     def __init__(self, folder: Path | str) -> None:
         """Opens the folder of a sweep."""
         self.folder = Path(folder)
+        self._place = self.folder / "runs.parquet"
         try:
             manifest = read_json(self.folder / MANIFEST)
         except UsageError as error:
             raise UsageError(f"{folder} is not the folder of a sweep: {error}") from None
         if not isinstance(manifest, dict) or "axes" not in manifest:
             raise UsageError(f"{folder} is not the folder of a sweep: its {MANIFEST} says nothing about axes")
-        if not (self.folder / "runs.parquet").exists():
+        if not self._place.exists():
             raise UsageError(f"{folder}: this sweep is unfinished; the command that began it goes on with it")
         #: What `sweep.json` says: scenario, axes, seeds, version, command.
         self.manifest: dict[str, Any] = manifest
@@ -48,12 +49,41 @@ class SweepResults:
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run that came to its end."""
-        return self.all_runs if self.failures.is_empty() else self.all_runs.filter(pl.col("status") == "ok")
+        return self.all_runs if self.failed == 0 else self.all_runs.filter(pl.col("status") == "ok")
 
     @cached_property
     def failures(self) -> pl.DataFrame:
         """One row per run that did not: where, which seed, and why."""
-        return self.all_runs.filter(pl.col("status") != "ok").select("point", *self.axes, "seed", *LEADING)
+        columns = ["point", *self.axes, "seed", *LEADING]
+        return tables.read(self._place, columns, pl.col("status") != "ok")
+
+    def some(self, *columns: str) -> pl.DataFrame:
+        """These columns of `runs`: no others are read, and none is kept."""
+        return tables.read(self._place, columns, pl.col("status") == "ok")
+
+    def heads(self) -> pl.DataFrame:
+        """One row per point: `point`, its axes, and how many runs it has."""
+        rows = tables.read(self._place, ["point", *self.axes])
+        return rows.group_by("point", maintain_order=True).agg(*(pl.first(axis) for axis in self.axes), pl.len())
+
+    @cached_property
+    def _statuses(self) -> dict[str, int]:
+        return dict(tables.read(self._place, ["status"])["status"].value_counts().iter_rows())
+
+    @property
+    def total(self) -> int:
+        """How many runs there are."""
+        return sum(self._statuses.values())
+
+    @property
+    def failed(self) -> int:
+        """How many of them did not come to their end."""
+        return self.total - self._statuses.get("ok", 0)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """What `runs` has."""
+        return tables.columns_of(self._place)
 
     @cached_property
     def pages(self) -> pl.DataFrame:
@@ -90,7 +120,7 @@ class SweepResults:
     def measures(self) -> list[str]:
         """Everything that the runs' summaries measure."""
         head = {"point", *self.axes, "seed", *LEADING}
-        return [name for name in self.runs.columns if name not in head]
+        return [name for name in self.columns if name not in head]
 
     def mean(self, measure: str, by: str | Sequence[str] | None = None, ci: float = 0.95) -> pl.DataFrame:
         """Mean with its interval over seeds, by the axes in `by` (default: all): see `analysis.summarise`.
@@ -114,8 +144,7 @@ class SweepResults:
         """Empirical distribution over runs: the axes in `by`, `value`, `share` of runs with at most that value."""
         from airloom.analysis import cdf
 
-        self._known(measure)
-        return cdf(self.runs, measure, self._by(by))
+        return cdf(self._measured(measure), measure, self._by(by))
 
     def paired(
         self, measure: str, axis: str, baseline: object = None, by: str | Sequence[str] | None = None, ci: float = 0.95
@@ -126,12 +155,12 @@ class SweepResults:
         """
         from airloom.analysis import paired
 
-        self._known(measure)
+        runs = self._measured(measure)
         if axis not in self.axes:
             raise UsageError(f"{axis!r} is no axis of this sweep; valid: {', '.join(self.axes)}")
         first = self.axes[axis][0] if baseline is None else baseline
         others = [a for a in self.axes if a != axis] if by is None else self._by(by)
-        return paired(self.runs, measure, axis, first, others, ci)
+        return paired(runs, measure, axis, first, others, ci)
 
     @property
     def plot(self) -> Plots:
@@ -143,8 +172,7 @@ class SweepResults:
     def _summary(self, measure: str, by: str | Sequence[str] | None, what: str | float, ci: float) -> pl.DataFrame:
         from airloom.analysis import summarise
 
-        self._known(measure)
-        return summarise(self.runs, measure, self._by(by), what, ci)
+        return summarise(self._measured(measure), measure, self._by(by), what, ci)
 
     def _by(self, by: str | Sequence[str] | None) -> list[str]:
         names = list(self.axes) if by is None else [by] if isinstance(by, str) else list(by)
@@ -153,12 +181,13 @@ class SweepResults:
                 raise UsageError(f"{name!r} is no axis of this sweep; valid: {', '.join(self.axes) or 'none'}")
         return names
 
-    def _known(self, measure: str) -> None:
-        if measure not in self.runs.columns:
+    def _measured(self, measure: str) -> pl.DataFrame:
+        if measure not in self.columns:
             import difflib
 
             close = difflib.get_close_matches(measure, self.measures, n=5, cutoff=0.3)
             raise UsageError(f"no run of this sweep measures {measure!r}; close to it: {', '.join(close) or 'nothing'}")
+        return self.some(*dict.fromkeys(("point", *self.axes, "seed", measure)))
 
     def __repr__(self) -> str:
         """The folder."""

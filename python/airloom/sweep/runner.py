@@ -84,14 +84,16 @@ class Runner:
         self._folder.finish(names(self._sweep.tables), self._rest)
         self._rest = []
 
-    def finished(self, seeds: Sequence[int]) -> pl.DataFrame:
-        """The runs with these seeds that came to their end."""
+    def finished(self, seeds: Sequence[int], measures: Sequence[str]) -> pl.DataFrame:
+        """The runs with these seeds that came to their end: `point`, and which of the measures there are."""
         import polars as pl
 
         from airloom import tables
 
-        found = tables.read(self._folder.place / "runs.parquet")
-        return found.filter((pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
+        place = self._folder.place / "runs.parquet"
+        there = tables.columns_of(place)
+        columns = ["point", *(name for name in measures if name in there)]
+        return tables.read(place, columns, (pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
 
     def _here(self, todo: Iterable[Key], workers: int) -> None:
         done, failed_before, runs, simulating = self.done, self.failed, self.times.runs, self.times.simulating

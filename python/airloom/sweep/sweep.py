@@ -227,12 +227,15 @@ class Sweep:
         All points get the same seeds, so that pairs stay whole. The looks are at fixed numbers of seeds: an interrupted
         sweep stops at the same one.
         """
-        from airloom.analysis.stop import is_precise
+        from airloom.analysis.stop import USUAL, is_precise
 
         count = min(FEWEST_SEEDS, len(self.seeds))
         while True:
             runner.run(self.seeds[:count])
-            if count == len(self.seeds) or is_precise(runner.finished(self.seeds[:count]), measure, wanted):
+            if count == len(self.seeds):
+                return
+            found = runner.finished(self.seeds[:count], USUAL if measure is None else [measure])
+            if is_precise(found, measure, wanted):
                 return
             count = min(int(count * _GROWTH), len(self.seeds))
 
