@@ -11,8 +11,9 @@ CRATES = sorted(path.parent for path in (Path(__file__).parent.parent / "crates"
 #: A file's place among the modules of its crate.
 Module = tuple[str, ...]
 
-#: In the head of one file of a circle.
+#: In the head of one file of a circle, and in those of the others.
 REASON = re.compile(r"^//! A circle of (\d+) files: \S", re.MULTILINE)
+ELSEWHERE = re.compile(r"^//! A circle, of which `([\w/.]+)` says why\.$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("crate", CRATES, ids=[crate.name for crate in CRATES])
@@ -24,6 +25,12 @@ def test_files_that_name_each_other_say_why(crate: Path) -> None:
         said = [int(number) for module in circle for number in REASON.findall(texts[module])]
         names = ", ".join("/".join(module) for module in sorted(circle))
         assert len(circle) in said, f"{len(circle)} files name each other without a reason: {names}"
+        for module in circle:
+            told = [place_of(crate, module, name) for name in ELSEWHERE.findall(texts[module])]
+            says = [other for other in (module, *told) if other in circle and REASON.search(texts[other])]
+            assert len(says) == 1, f"{'/'.join(module)} does not say where the reason stands"
+    heads = sum(len(ELSEWHERE.findall(text)) for text in texts.values())
+    assert heads == sum(map(len, circles)) - len(circles), "a file says that it is in a circle, and is in none any more"
     reasons = sum(len(REASON.findall(text)) for text in texts.values())
     assert reasons == len(circles), "a reason stands for a circle that is none any more"
 
@@ -37,6 +44,14 @@ def test_a_circle_is_found_through_what_is_exported_again() -> None:
         ("c",): "use super::a::First;\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n",
     }
     assert list(circles_of(graph(texts))) == [{("a",), ("b", "inner")}]
+
+
+def place_of(crate: Path, module: Module, name: str) -> Module:
+    """The module in a file that is named from the folder of another one, or from that of the crate."""
+    sources = crate / "src"
+    folder = sources.joinpath(*module)
+    near = (folder if folder.is_dir() and (folder / "mod.rs").exists() else folder.parent) / name
+    return module_of(near if near.exists() else sources / name, crate)
 
 
 def module_of(path: Path, crate: Path) -> Module:

@@ -1,4 +1,5 @@
 //! The library's moments and ours.
+//! A circle, of which `library/mod.rs` says why.
 //!
 //! It is told the time as the machines of the house are, but by the type of the standard library, which has no zero. One moment of
 //! the process stands for the beginning of every run; only differences reach what is sent.

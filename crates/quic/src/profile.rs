@@ -1,4 +1,5 @@
 //! Named sets of settings. A profile is nothing but values; sources are named where a value is not the standard's own.
+//! A circle, of which `config.rs` says why.
 
 use airloom_base::Duration;
 use airloom_base::units::Octets;

@@ -1,4 +1,5 @@
 //! QUIC as a host sees it: it makes connections, and answers what belongs to none.
+//! A circle, of which `connection.rs` says why.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Messages that are larger than the receive buffer, handed over in parts (RFC 9260, 6.9).
+//! A circle, of which `inbound.rs` says why.
 //!
 //! When the buffer is full and nothing in it can be read, what is there of a message whose turn it is becomes a
 //! [`Message`](super::Message) that says that it [`continues`](super::Message::continues). The rest follows on the same stream. In

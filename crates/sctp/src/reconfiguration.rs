@@ -1,4 +1,5 @@
 //! Streams that begin anew, and more of them, while the association lives (RFC 6525).
+//! A circle, of which `association.rs` says why.
 //!
 //! One request of ours is on its way at a time; others wait for it. What was written to a stream before its reset goes out
 //! under the old numbers first, and what is written after it waits for the answer, so that nothing is lost either way.

@@ -1,4 +1,5 @@
 //! Settings that need each other: what a profile brings gives way, what somebody asked for is refused with the reason.
+//! A circle, of which `config.rs` says why.
 
 use super::config::{Config, Congestion, LossDetection, Pacing, ProportionalReduction};
 use super::octets::DUP_THRESH;

@@ -1,6 +1,7 @@
 //! Probing before repairing: a controller that hears of a loss may have sending suspended, measure the path with probes, and
 //! only then let the loss be repaired, with the window that it chooses (what TCP-Probing needs; Tsaoussidis and Badr, ICNP
 //! 2000).
+//! A circle, of which `sender.rs` says why.
 //!
 //! ```text
 //!   three duplicates or a timeout ─► on_suspicion ─ Repair ─► as ever

@@ -1,4 +1,5 @@
 //! Named sets of settings.
+//! A circle, of which `config.rs` says why.
 //!
 //! A profile is nothing but values: whatever it does can be asked for one key at a time. Sources are named where
 //! a value is not a standard's own.

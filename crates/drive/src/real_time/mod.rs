@@ -1,4 +1,5 @@
 //! Real time: real programs on the kernel's own stack, every datagram through the same model.
+//! A circle, of which `run.rs` says why.
 //!
 //! A host marked `real` is a network namespace of its own whose interfaces end at the engine (`lab`). The
 //! engine is one loop in a thread of its own:

@@ -1,4 +1,5 @@
 //! Answers of the proxy itself and of the store.
+//! A circle, of which `app.rs` says why.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
 //! A client's connection, and the exchanges on it in their order.
+//! A circle, of which `app.rs` says why.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
 //! Servers: a queue of requests for each, its addresses, and its connections.
+//! A circle, of which `app.rs` says why.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

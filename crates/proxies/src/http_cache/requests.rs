@@ -1,4 +1,5 @@
 //! Requests: refused, answered from the store, or sent on their way.
+//! A circle, of which `app.rs` says why.
 
 use airloom_base::{Body, Cx, SocketId, Sockets};
 use airloom_content::http::message::{Method, RequestHead, Version};

@@ -1,4 +1,5 @@
 //! A connection to a server: requests out, their answers in, in order.
+//! A circle, of which `app.rs` says why.
 
 use std::collections::VecDeque;
 

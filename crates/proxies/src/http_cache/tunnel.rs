@@ -1,4 +1,5 @@
 //! Tunnels (CONNECT): octets both ways, of which nothing is understood.
+//! A circle, of which `app.rs` says why.
 
 use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
 

@@ -1,4 +1,5 @@
 //! What becomes of each packet of a connection, event by event, in the words of draft-ietf-quic-qlog-quic-events-12.
+//! A circle, of which `session.rs` says why.
 //!
 //! Nothing of it is the library's: [`session`] hears packets as they are protected and opened, [`frames`] and [`parameters`] put them
 //! into words, [`recovery`] keeps what is under way. A connection without a trace has none of them around its keys.

@@ -1,5 +1,6 @@
 //! Messages of a handshake in the form of TLS 1.3 (RFC 8446, 4): what a dissector reads, with contents that mean nothing where only
 //! the size counts.
+//! A circle, of which `handshake.rs` says why.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,5 @@
 //! Octets of a file, one after the other, and how many they were.
+//! A circle, of which `mod.rs` says why.
 
 use std::io::{BufReader, ErrorKind, Read};
 

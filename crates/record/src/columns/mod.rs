@@ -1,4 +1,5 @@
 //! Tables as typed columns, ready for Parquet.
+//! A circle, of which `runs.rs` says why.
 //!
 //! One file per table; the column names are the product's interface. Each table grows one typed vector per
 //! column; [`Tables::into_columns`] hands them on without copying. Times are nanoseconds since the run began.

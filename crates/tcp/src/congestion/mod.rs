@@ -1,4 +1,5 @@
 //! The congestion window and the rules that move it: one controller a file, but for the three of [`reno`].
+//! A circle, of which `config.rs` says why.
 //!
 //! | controller | slow start, avoidance | after three duplicates | leaves recovery |
 //! |---|---|---|---|

@@ -1,5 +1,6 @@
 //! Vegas (Brakmo and Peterson 1995): the window keeps a few segments in the queue, judged once per round trip by how much
 //! longer the round trip takes than the shortest one did.
+//! A circle, of which `config.rs` says why.
 //!
 //! Left out: the finer retransmission timer of the paper (RACK and the probe timeout do more).
 

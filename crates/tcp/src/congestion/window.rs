@@ -1,4 +1,5 @@
 //! The congestion window that all controllers share, and the growth of RFC 5681 with its three ways of counting.
+//! A circle, of which `config.rs` says why.
 
 use super::super::config::{AckCounting, Config};
 use super::{Ack, Phase};

@@ -1,5 +1,6 @@
 //! Undo by D-SACK where recovery counts octets (RFC 3708): when everything that was sent again since the window was reduced
 //! is reported as a duplicate, nothing had been lost, and the window is what it was.
+//! A circle, of which `mod.rs` says why.
 //!
 //! `segments/undo.rs` is the same where recovery counts segments.
 

@@ -1,4 +1,5 @@
 //! Eifel: was a retransmission spurious (RFC 3522), and how to go on after a spurious timeout (RFC 4015)?
+//! A circle, of which `mod.rs` says why.
 //!
 //! In use where recovery does not count segments; where it does, `segments/undo.rs` tells by the same sign and answers as
 //! Linux does.

@@ -1,6 +1,7 @@
 //! F-RTO where recovery counts octets (RFC 5682: section 2 without SACK, section 3 with it): was a retransmission timeout
 //! spurious? Two acknowledgements tell: the first one lets two new segments out instead of what the timeout declared lost,
 //! the second one is for them, or for the originals.
+//! A circle, of which `mod.rs` says why.
 //!
 //! `segments/frto.rs` is the same where recovery counts segments. The answer to a spurious timeout is that of RFC 4015 if
 //! `eifel` is on (`eifel.rs`); else the window stays reduced, and only what is not needed is not sent again (RFC 5682 4).

@@ -1,4 +1,5 @@
 //! An acknowledgement, from the top: what it tells of which segment, then what follows from that.
+//! A circle, of which `mod.rs` says why.
 
 use airloom_base::{Duration, Instant};
 

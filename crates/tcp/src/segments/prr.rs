@@ -1,4 +1,5 @@
 //! Proportional rate reduction: how much may leave in answer to each acknowledgement while the window shrinks.
+//! A circle, of which `mod.rs` says why.
 //!
 //! The arithmetic is in whole segments here, in octets in `../prr.rs`, and knows nothing of a connection.
 

@@ -1,4 +1,5 @@
 //! RACK (RFC 8985): a segment is lost when one that was sent sufficiently later has arrived.
+//! A circle, of which `mod.rs` says why.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
 //! The retransmission timeout (RFC 6298, 8985 6.3).
+//! A circle, of which `mod.rs` says why.
 
 use airloom_base::{Duration, Instant};
 

@@ -1,4 +1,5 @@
 //! The tail loss probe (RFC 8985 7): when acknowledgements fail to come, one segment asks for them before the timeout does.
+//! A circle, of which `mod.rs` says why.
 
 use airloom_base::{Duration, Instant};
 

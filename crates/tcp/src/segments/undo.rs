@@ -1,4 +1,5 @@
 //! Undo: what was sent again had not been lost, so the window was reduced for nothing.
+//! A circle, of which `mod.rs` says why.
 //!
 //! Two signs, each a setting: the echo of a timestamp from before the first retransmission (Eifel detection, RFC 3522),
 //! and D-SACKs for everything that was sent again (RFC 3708). The response is that of Linux: window and threshold are

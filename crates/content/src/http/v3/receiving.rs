@@ -1,4 +1,5 @@
 //! What the octets and the ends of the peer's streams do.
+//! A circle, of which `connection.rs` says why.
 
 use airloom_base::Body;
 

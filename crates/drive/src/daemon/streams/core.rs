@@ -1,4 +1,5 @@
 //! The application and what it is lent, called in turn.
+//! A circle, of which `mod.rs` says why.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

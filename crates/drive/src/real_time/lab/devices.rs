@@ -1,4 +1,5 @@
 //! Devices, addresses and routes of a laboratory.
+//! A circle, of which `mod.rs` says why.
 //!
 //! ```text
 //!  namespace "mobile"            the engine's namespace               namespace "origin"

@@ -1,4 +1,5 @@
 //! What a laboratory is to consist of, as the keeper gets it.
+//! A circle, of which `mod.rs` says why.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,6 @@
 //! The Push Access Protocol (WAP-164, WAP-247): who has something to push posts it over HTTP, in two parts: what is to be done,
 //! as XML, and the content.
+//! A circle, of which `wap_gateway/gateway.rs` says why.
 //!
 //! Elements, attributes and codes are those that three other implementations have (two of gateways, one of an initiator); the text of
 //! WAP-247 was not at hand. [`code::aborted`] alone rests on a single value that Kannel names. Taken are `push-message` to

@@ -1,4 +1,5 @@
 //! Result notifications: an initiator that asked for it is told by HTTP what became of its push.
+//! A circle, of which `wap_gateway/gateway.rs` says why.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
 //! Pushes that initiators submitted, by the names that those gave them.
+//! A circle, of which `wap_gateway/gateway.rs` says why.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,5 @@
 //! Pushes that are not over, by name, by transaction and by client.
+//! A circle, of which `wap_gateway/gateway.rs` says why.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;

@@ -1,4 +1,5 @@
 //! Content that nobody asked for, on its way to a client (WAP-235).
+//! A circle, of which `wap_gateway/gateway.rs` says why.
 //!
 //! ```text
 //!            too early           no session, must be confirmed       as many outstanding as agreed

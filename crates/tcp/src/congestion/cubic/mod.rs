@@ -1,4 +1,5 @@
 //! CUBIC: after a reduction the window grows along a cubic curve back to where it was, and beyond it.
+//! A circle, of which `config.rs` says why.
 //!
 //! Two stacks' worth of it: [`linux`] computes in whole segments and ticks of a kernel clock, [`rfc`] in octets and real
 //! time as RFC 9438 (or RFC 8312 before it) writes it down. They share the settings.

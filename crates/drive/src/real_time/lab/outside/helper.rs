@@ -1,5 +1,6 @@
 //! A plain user's way out: `pasta` or `slirp4netns`. Both have a TAP device in the exit's namespace, and a socket of the
 //! machine for each connection.
+//! A circle, of which `real_time/lab/mod.rs` says why.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

@@ -1,4 +1,5 @@
 //! The way to the outside world, for laboratories that are to have one.
+//! A circle, of which `real_time/lab/mod.rs` says why.
 //!
 //! One real host, the exit, has an interface more than the scenario gives it, called `uplink`. What reaches the exit by
 //! the model's links leaves there, under the exit's own address (masquerade): the machine needs no route back.
