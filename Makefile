@@ -59,9 +59,9 @@ NIGHTLY := nightly-rust nightly-python nightly-clocks nightly-studies nightly-pe
 .PHONY: $(NIGHTLY)
 nightly: $(NIGHTLY) ## the long tests, hours of them; each part is a target of its own: nightly-rust, -python, -clocks, ...
 
-nightly-rust: develop # many more random cases, optimised; QUIC by its second library
+nightly-rust: develop # many more random cases, optimised; QUIC, and networks with it, by its second library
 	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 cargo test --release
-	cargo test -p airloom-quic --features quinn
+	cargo test -p airloom-quic -p airloom-system-tests --features airloom-quic/quinn,airloom-system-tests/quinn
 
 nightly-python: develop # the slow ones too
 	@tools/peers runners

@@ -248,7 +248,7 @@ impl Connection {
         if is_it && self.ways.tell(way) {
             if !self.is_opener {
                 self.ways.peer_changed(silent_since, now);
-                self.meter.leave(now);
+                self.meter.leave(now, library::lost_untold(quic));
                 self.ways.ask(now, library::path_responses(quic));
             }
             let event = StreamEvent::Path(PathId(way as u8), true);
@@ -272,7 +272,7 @@ impl Connection {
             let left = PathId(self.ways.active() as u8);
             self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
             self.ways.change_to(way, now);
-            self.meter.leave(now);
+            self.meter.leave(now, library::lost_untold(quic));
             library::address_changed(quic, now);
         }
         self.settle(now);
@@ -577,7 +577,8 @@ impl Transport for Connection {
 
     fn moves(&self) -> Moves {
         let mut moves = self.ways.moves();
-        moves.lost_bytes += self.meter.left.load(Relaxed);
+        let lost = self.quic.as_ref().and_then(|(_, quic)| library::lost_untold(quic));
+        moves.lost_bytes += self.meter.left(lost);
         moves
     }
 

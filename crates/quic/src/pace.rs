@@ -31,8 +31,11 @@ pub(crate) struct Meter {
     /// When its one path last became another, in nanoseconds from 1, and the first number that was not sent by then; 0: never.
     left_at: AtomicU64,
     left_number: AtomicU64,
-    /// Octets of packets that were sent before that and taken for lost after it.
-    pub(crate) left: AtomicU64,
+    /// Octets of packets that were sent before that and taken for lost after it, and of those that were sent after it.
+    left: AtomicU64,
+    stayed: AtomicU64,
+    /// Octets that the library had taken for lost in all when its path first became another.
+    lost_before: AtomicU64,
 }
 
 impl Meter {
@@ -41,10 +44,24 @@ impl Meter {
         self.last_sent.load(Relaxed).checked_sub(1).map(Instant::from_nanos)
     }
 
-    /// The one path there is becomes another.
-    pub(crate) fn leave(&self, now: Instant) {
-        self.left_at.store(now.as_nanos().saturating_add(1), Relaxed);
+    /// The one path there is becomes another. `lost`: octets that the library has taken for lost in all, if it says so.
+    pub(crate) fn leave(&self, now: Instant, lost: Option<u64>) {
+        if self.left_at.swap(now.as_nanos().saturating_add(1), Relaxed) == 0 {
+            self.lost_before.store(lost.unwrap_or(0), Relaxed);
+        }
         self.left_number.store(self.last_number.load(Relaxed).saturating_add(1), Relaxed);
+    }
+
+    /// Octets that went away with paths. Where no controller is told what was lost of a path that is given up, it is all that was `lost`
+    /// since, but for what a controller was told of and had not left by then.
+    pub(crate) fn left(&self, lost: Option<u64>) -> u64 {
+        match lost.filter(|_| self.left_at.load(Relaxed) > 0) {
+            Some(lost) => {
+                let since = lost.saturating_sub(self.lost_before.load(Relaxed));
+                since.saturating_sub(self.stayed.load(Relaxed))
+            }
+            None => self.left.load(Relaxed),
+        }
     }
 
     /// The smoothed round trip, once there is one.
@@ -143,6 +160,8 @@ impl Watch for Pace {
         };
         if had_left {
             self.meter.left.fetch_add(octets, Relaxed);
+        } else if self.meter.left_at.load(Relaxed) > 0 {
+            self.meter.stayed.fetch_add(octets, Relaxed);
         }
         match (&self.trace, lost) {
             (Some(trace), Lost::Packet(number, octets)) => trace.lost(self.path, number, octets),

@@ -120,9 +120,10 @@ fn what_is_known_beforehand_is_raced_for_at_once_and_saves_most_of_a_round_trip(
     let (known, learnt) = (known.run(), learnt.run());
     assert_eq!(numbers(&known, RACES), [1.0, 1.0, 0.0, 0.0]);
     assert_eq!(numbers(&learnt, RACES), [0.0; 4]);
-    // TCP and TLS take two round trips before the first request leaves, QUIC one; acknowledgements of QUIC may wait for 25 ms.
+    // TCP and TLS take two round trips before the first request leaves, QUIC one; acknowledgements of QUIC may wait for 25 ms. Where none
+    // does it is all of a round trip, and the millisecond at most that TLS has more octets.
     let [known, learnt] = [&known, &learnt].map(|summary| numbers(summary, ["page_load_s"])[0]);
-    assert!((0.05..0.1).contains(&(learnt - known)), "{learnt} {known}");
+    assert!((0.05..0.101).contains(&(learnt - known)), "{learnt} {known}");
 }
 
 #[test]

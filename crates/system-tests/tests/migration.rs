@@ -77,7 +77,9 @@ fn what_went_away_with_a_path_is_what_its_wire_was_given_and_did_not_bring() {
         // Each packet is as large as the others: the wire says how many there were.
         let lost = value("first.downlink.lost");
         assert!(lost > 100.0, "{client} {lost}");
-        assert_eq!(value("path_lost_bytes"), 1200.0 * lost, "{client}");
+        // Whether its client is at the old address still (RFC 9000, 9.3.3) quinn-proto asks once, by a packet that it does not wait for.
+        let asks = f64::from(u8::from(cfg!(feature = "quinn")));
+        assert_eq!(value("path_lost_bytes"), 1200.0 * (lost - asks), "{client}");
     }
 }
 
@@ -118,10 +120,12 @@ fn a_server_sends_a_challenge_and_else_three_times_what_came_from_an_address_tha
         |way: &str| value(&format!("second.{way}.bytes")) - 28.0 * value(&format!("second.{way}.packets"));
     let (up, down) = (sent("uplink"), sent("downlink"));
     //= RFC 9000 (8.1, 9.3.1): no more than three times what it received, before the address is validated. The library fills its
-    // challenge up to 1200 octets all the same, and counts it then.
-    assert!(up > 0.0 && (1200.0..=1200.0 + 3.0 * up).contains(&down), "{up} {down}");
+    // challenge up to 1200 octets all the same, and counts it then. quinn-proto goes back to the old address when nothing has shown
+    // itself, and challenges anew with each datagram that comes then.
+    let times = if cfg!(feature = "quinn") { value("second.uplink.packets") } else { 1.0 };
+    assert!(up > 0.0 && (1200.0..=1200.0 * times + 3.0 * up).contains(&down), "{up} {down} {times}");
     let challenges = value("second.downlink.packets");
-    assert!(challenges < 10.0, "{challenges}");
+    assert!(challenges < 9.0 + times, "{challenges} {times}");
 }
 
 #[test]

@@ -127,6 +127,11 @@ pub(crate) fn dropped(_: &Event) -> Option<(PathId, u64)> {
 pub(crate) fn validated(_: &Connection, _: &Event) -> Option<(PathId, SocketAddr, Option<IpAddr>)> {
     None
 }
+/// Octets of packets that were lost so far: of those of a path that is given up no controller is told.
+pub(crate) fn lost_untold(connection: &Connection) -> Option<u64> {
+    Some(connection.stats().path.lost_bytes)
+}
+
 
 /// A cipher as the library takes it.
 pub(crate) struct Key<C>(pub(crate) C);
