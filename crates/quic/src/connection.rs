@@ -401,9 +401,6 @@ impl Transport for Connection {
             // With nothing acknowledged for so long, what asks for an acknowledgement at a deadline is a probe.
             if std::mem::take(&mut self.may_probe) && self.meter.unanswered_since() == Some(cx.now) {
                 self.facts.rto_count += 1;
-                if let Some(trace) = &self.trace {
-                    trace.probed();
-                }
             }
             // Most datagrams of a page are far shorter than the room for one.
             let octets = self.spare[..sent.size].to_vec();
@@ -449,7 +446,9 @@ impl Transport for Connection {
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
         let is_overdue = self.is_overdue(cx.now);
-        self.mark(cx.now);
+        if let Some(trace) = &self.trace {
+            trace.due(cx.now);
+        }
         if let Some((_, quic)) = &mut self.quic {
             let lost = self.meter.lost.load(Relaxed);
             quic.handle_timeout(to_library(cx.now));

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use airloom_base::{Body, CloseReason, Duration};
+use airloom_base::{Body, CloseReason, Duration, Instant};
 use airloom_quic::{Config, Quic, Session};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
 use serde_json::Value;
 
-/// The events of the client and of the server while both send so many octets, and every eleventh datagram is lost.
-fn told(config: &Config, octets: u32) -> [Vec<Value>; 2] {
+/// A client and a server with these settings, 20 ms apart, which are told of.
+fn pair(config: &Config) -> Pair {
     let quic = |end: &str| Box::new(Quic::new(config.clone(), 1, end));
     let link = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
     let mut pair = Pair::new(quic("client"), quic("server"), link);
     pair.outbox.ask_qlog(true);
+    pair
+}
+
+/// The events of the client and of the server while both send so many octets, and every eleventh datagram is lost.
+fn told(config: &Config, octets: u32) -> [Vec<Value>; 2] {
+    let mut pair = pair(config);
     pair.set_fate(Box::new(|sent| if sent.index % 11 == 7 { Fate::Lose } else { Fate::Deliver }));
     pair.open(End::Client);
     for end in [End::Client, End::Server] {
@@ -21,6 +27,11 @@ fn told(config: &Config, octets: u32) -> [Vec<Value>; 2] {
     }
     pair.drive();
     assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
+    events(&pair)
+}
+
+/// What both ends have told.
+fn events(pair: &Pair) -> [Vec<Value>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     let mut groups = BTreeSet::new();
     for record in &pair.outbox.qlog {
@@ -32,6 +43,9 @@ fn told(config: &Config, octets: u32) -> [Vec<Value>; 2] {
         found[usize::from(!record.of.is_client)].extend(events);
     }
     assert_eq!(groups.len(), 1, "both ends have one name for it");
+    // The one that the client sent to first, whatever the server had it take then.
+    let first = of(&found[0], "quic:packet_sent").next().map(|sent| sent["header"]["dcid"].clone());
+    assert_eq!(first.as_ref().and_then(Value::as_str), groups.first().map(String::as_str));
     found
 }
 
@@ -130,4 +144,33 @@ fn a_retry_is_told_as_one() {
     assert!(kinds[1..].iter().all(|kind| *kind != "retry"));
     let parameters = of(&server, "quic:parameters_set").next().unwrap();
     assert!(parameters["retry_source_connection_id"].is_string());
+}
+
+#[test]
+fn probe_timeouts_are_counted_as_they_pass() {
+    for end in [End::Client, End::Server] {
+        let mut pair = pair(&Config::default());
+        pair.open(End::Client);
+        pair.drive_until(Instant::ZERO + Duration::from_millis(1000));
+        pair.set_fate(Box::new(move |sent| if sent.from == end { Fate::Lose } else { Fate::Deliver }));
+        pair.write(end, Body::filler(1, 100));
+        pair.drive_until(Instant::ZERO + Duration::from_millis(4000));
+        pair.set_fate(Box::new(|_| Fate::Deliver));
+        pair.drive_until(Instant::ZERO + Duration::from_millis(9000));
+        let found = &events(&pair)[usize::from(end == End::Server)];
+        let times_of = |is_it: &dyn Fn(&Value) -> bool| -> Vec<f64> {
+            found.iter().filter(|event| is_it(event)).filter_map(|event| event["time"].as_f64()).collect()
+        };
+        let counts: Vec<u64> = found.iter().filter_map(|event| event["data"]["pto_count"].as_u64()).collect();
+        let passed = times_of(&|event| event["data"]["pto_count"].as_u64() > Some(0));
+        // Each is one more, and none is left once something has arrived.
+        let most = passed.len() as u64;
+        assert!(most >= 4, "{counts:?}");
+        assert_eq!(counts, [0].into_iter().chain(1..=most).chain([0]).collect::<Vec<u64>>());
+        // At each something leaves, and nothing does between.
+        let mut sent = times_of(&|event| event["name"] == "quic:packet_sent");
+        sent.retain(|at| (passed[0]..=passed[passed.len() - 1]).contains(at));
+        sent.dedup();
+        assert_eq!(sent, passed);
+    }
 }

@@ -209,7 +209,7 @@ impl<L: Talk> Quic<L> {
         for (handle, link) in &mut self.links {
             let quic = link.quic();
             if quic.poll_timeout().is_some_and(|at| at <= now) {
-                self.logs.get(handle).into_iter().for_each(|log| log.at(now));
+                self.logs.get(handle).into_iter().for_each(|log| log.due(now));
                 quic.handle_timeout(now);
             }
         }

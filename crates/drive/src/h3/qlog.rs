@@ -117,8 +117,17 @@ impl Qlog {
 impl Log {
     /// What happens from now on happens at this moment.
     pub(super) fn at(&self, now: Now) {
+        self.trace.at(self.since(now));
+    }
+
+    /// A deadline has passed, of which the connection is told next.
+    pub(super) fn due(&self, now: Now) {
+        self.trace.due(self.since(now));
+    }
+
+    fn since(&self, now: Now) -> Instant {
         let since = now.saturating_duration_since(self.began).as_nanos();
-        self.trace.at(Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX)));
+        Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
     /// Adds an event of what is spoken on the connection.

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use airloom_base::Duration as Span;
 use bytes::{Bytes, BytesMut};
 
 use super::{Cipher, Observed, Observer, PathView, TAG};
@@ -16,6 +17,24 @@ use crypto::{CryptoError, HandshakeTokenKey, PacketKey};
 /// What it does that another library may not.
 pub(crate) const HAS_SEVERAL_PATHS: bool = true;
 pub(crate) const OBEYS_RATES: bool = true;
+
+/// A path that becomes another one has had no probe timeouts.
+pub(crate) const FORGETS_PROBES: bool = true;
+
+/// How long after the last packet the next probe leaves, where the first one does after `base`, and so many have. `is_vain`: nothing is
+/// under way that could be acknowledged. It doubles, but by no more than two seconds, and by less where silence ends connections soon.
+pub(crate) fn probe_wait(base: Span, probes: u32, is_vain: bool, smoothed: Span, idle: Option<Span>) -> Span {
+    let most = match idle {
+        _ if smoothed > Span::from_millis(1333) => smoothed * 3 / 2,
+        Some(idle) if idle <= Span::from_secs(25) => Span::from_secs(1),
+        _ => Span::from_secs(2),
+    };
+    let doubled = |times: u32| base * (1 << times.min(16));
+    if is_vain {
+        return doubled(probes).min(most);
+    }
+    (1..=probes).fold(base, |wait, times| doubled(times).min(wait + most))
+}
 
 pub(crate) type Watched<W> = super::noq_controller::Watched<W>;
 pub(crate) type BbrConfig = congestion::Bbr3Config;
@@ -124,6 +143,11 @@ pub(crate) fn lost_on(connection: &mut Connection, path: PathId) -> Option<u64> 
     connection.path_stats(path).map(|stats| stats.lost_bytes)
 }
 
+/// Octets of packets that were lost so far, where controllers are not told of those of a path that is given up: they are.
+pub(crate) fn lost_untold(_: &Connection) -> Option<u64> {
+    None
+}
+
 /// The path that an event says is dropped, with the octets of packets that were lost on it, those under way among them.
 pub(crate) fn dropped(event: &Event) -> Option<(PathId, u64)> {
     match event {
@@ -143,11 +167,6 @@ pub(crate) fn validated(
 }
 
 /// The number of a path in the nonce of its packets.
-/// Octets of packets that were lost so far, where controllers are not told of those of a path that is given up: they are.
-pub(crate) fn lost_untold(_: &Connection) -> Option<u64> {
-    None
-}
-
 fn path_number(path: PathId) -> u32 {
     // The library tells it in no other way than as text; nearly all packets are those of path 0.
     if path == PathId::ZERO { 0 } else { path.to_string().parse().unwrap_or(0) }

@@ -6,6 +6,7 @@ use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use airloom_base::Duration as Span;
 use bytes::{Bytes, BytesMut};
 
 use super::{Cipher, Lost, Observed, Observer, PathView, TAG, Watch};
@@ -17,6 +18,14 @@ use crypto::{AeadKey, CryptoError, HandshakeTokenKey, PacketKey};
 /// It has a path at a time, and its pacer asks no controller: where one of the other library's is, it says no.
 pub(crate) const HAS_SEVERAL_PATHS: bool = false;
 pub(crate) const OBEYS_RATES: bool = false;
+
+/// A path that becomes another one has had the probe timeouts of the one before.
+pub(crate) const FORGETS_PROBES: bool = false;
+
+/// How long after the last packet the next probe leaves, where the first one does after `base`, and so many have.
+pub(crate) fn probe_wait(base: Span, probes: u32, _: bool, _: Span, _: Option<Span>) -> Span {
+    base * (1 << probes.min(16))
+}
 
 pub(crate) type BbrConfig = congestion::BbrConfig;
 
@@ -118,6 +127,11 @@ pub(crate) fn lost_on(_: &mut Connection, _: PathId) -> Option<u64> {
     None
 }
 
+/// Octets of packets that were lost so far: of those of a path that is given up no controller is told.
+pub(crate) fn lost_untold(connection: &Connection) -> Option<u64> {
+    Some(connection.stats().path.lost_bytes)
+}
+
 /// No path is dropped.
 pub(crate) fn dropped(_: &Event) -> Option<(PathId, u64)> {
     None
@@ -127,11 +141,6 @@ pub(crate) fn dropped(_: &Event) -> Option<(PathId, u64)> {
 pub(crate) fn validated(_: &Connection, _: &Event) -> Option<(PathId, SocketAddr, Option<IpAddr>)> {
     None
 }
-/// Octets of packets that were lost so far: of those of a path that is given up no controller is told.
-pub(crate) fn lost_untold(connection: &Connection) -> Option<u64> {
-    Some(connection.stats().path.lost_bytes)
-}
-
 
 /// A cipher as the library takes it.
 pub(crate) struct Key<C>(pub(crate) C);

@@ -85,7 +85,7 @@ impl std::fmt::Debug for Trace {
 impl Trace {
     /// Of a connection that begins at this moment.
     pub fn new(about: About, now: Instant) -> Trace {
-        let recovery = Recovery::new(about.initial_rtt, about.packet_threshold);
+        let recovery = Recovery::new(about.initial_rtt, about.packet_threshold, about.is_client);
         let mut events = Events {
             of: None,
             now,
@@ -127,6 +127,13 @@ impl Trace {
         self.lock().now = now;
     }
 
+    /// A deadline has passed at this moment, of which the library is told next.
+    pub fn due(&self, now: Instant) {
+        let mut events = self.lock();
+        events.now = now;
+        events.recovery.due(now);
+    }
+
     /// Tells what has changed of the paths of its connection.
     pub fn follow(&self, connection: &library::Connection) {
         let views = library::views(connection);
@@ -153,11 +160,6 @@ impl Trace {
         let mut events = self.lock();
         let lost = events.recovery.lost_until(until);
         events.lost(lost);
-    }
-
-    /// A probe was sent, since nothing was acknowledged for too long.
-    pub(crate) fn probed(&self) {
-        self.lock().recovery.probed();
     }
 
     /// The connection is over for this end.
@@ -273,6 +275,7 @@ impl Events {
     /// It begins, and says this of itself.
     fn started(&mut self, own: &Parameters<'_>, remote: Option<String>) {
         self.exponents[0] = own.ack_delay_exponent();
+        self.recovery.ends_idle(own.max_idle_timeout_ms());
         let About { local: (address, port), remote: to, .. } = self.about;
         let remote = endpoint(Some(to.ip()), Some(to.port()), remote);
         let data = json!({ "local": endpoint(address, port, Some(own.source())), "remote": remote });
@@ -328,6 +331,7 @@ impl Events {
             return self.tell("quic:parameters_restored", data.into(), None);
         }
         self.exponents[1] = peer.ack_delay_exponent();
+        self.recovery.ends_idle(peer.max_idle_timeout_ms());
         self.recovery.max_ack_delay = Duration::from_millis(peer.max_ack_delay_ms());
         self.set(&peer, "remote");
     }

@@ -7,7 +7,7 @@ use crate::session::padding::varint;
 
 /// Numbers: their identifier, their name, and what they are where an end does not say them.
 const NUMBERS: [(u64, &str, Option<u64>); 14] = [
-    (0x01, "max_idle_timeout", Some(0)),
+    (MAX_IDLE_TIMEOUT, "max_idle_timeout", Some(0)),
     (0x03, "max_udp_payload_size", Some(65_527)),
     (ACK_DELAY_EXPONENT, "ack_delay_exponent", Some(3)),
     (MAX_ACK_DELAY, "max_ack_delay", Some(25)),
@@ -24,6 +24,7 @@ const NUMBERS: [(u64, &str, Option<u64>); 14] = [
     (0x3E, "initial_max_path_id", None),
 ];
 
+const MAX_IDLE_TIMEOUT: u64 = 0x01;
 const ACK_DELAY_EXPONENT: u64 = 0x0A;
 const MAX_ACK_DELAY: u64 = 0x0B;
 
@@ -71,6 +72,11 @@ impl<'a> Parameters<'a> {
     /// Milliseconds that an acknowledgement may wait.
     pub(super) fn max_ack_delay_ms(&self) -> u64 {
         self.number(MAX_ACK_DELAY).unwrap_or(25)
+    }
+
+    /// Milliseconds of silence after which the connection is over; 0: it says none.
+    pub(super) fn max_idle_timeout_ms(&self) -> u64 {
+        self.number(MAX_IDLE_TIMEOUT).unwrap_or(0)
     }
 
     /// The connection id that the end chose for itself at first.

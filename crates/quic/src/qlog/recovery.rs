@@ -7,7 +7,7 @@ use airloom_base::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::frames::{Ack, Frames};
-use crate::library::{AT_ONCE, PathView};
+use crate::library::{self, AT_ONCE, PathView};
 
 /// Packets have numbers of their own in each (RFC 9000, 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +46,8 @@ pub(super) struct Lost {
 struct Numbers {
     sent: BTreeMap<u64, Sent>,
     largest_acked: Option<u64>,
+    /// When the last packet was sent that asks for an acknowledgement.
+    last: Option<Instant>,
 }
 
 /// Round trips of a path (RFC 9002, 5).
@@ -84,8 +86,10 @@ struct Path {
     octets: u64,
     packets: u64,
     tuple: u32,
-    /// Probes since the last packet that was acknowledged, once there was one.
-    probes: Option<u64>,
+    /// Probe timeouts since the last packet that was acknowledged.
+    probes: u32,
+    /// When the timer for probes was last set.
+    armed: Instant,
     /// What was told of it last.
     told: Map<String, Value>,
 }
@@ -107,6 +111,12 @@ pub(super) struct Recovery {
     packet_threshold: u64,
     /// How long the peer lets an acknowledgement wait at most.
     pub(super) max_ack_delay: Duration,
+    /// How long nothing may come before the connection is over, if there is an end to that.
+    idle: Option<Duration>,
+    /// The peer may not know yet that this end is where it says.
+    is_doubted: bool,
+    /// The keys of the handshake are gone: it is confirmed.
+    is_confirmed: bool,
 }
 
 /// Milliseconds, to a microsecond.
@@ -115,10 +125,59 @@ fn ms(time: Duration) -> f64 {
 }
 
 impl Recovery {
-    pub(super) fn new(initial_rtt: Duration, packet_threshold: u32) -> Recovery {
-        let max_ack_delay = Duration::from_millis(25);
-        let (numbers, paths) = (BTreeMap::new(), BTreeMap::new());
-        Recovery { numbers, paths, initial_rtt, packet_threshold: packet_threshold.into(), max_ack_delay }
+    pub(super) fn new(initial_rtt: Duration, packet_threshold: u32, is_client: bool) -> Recovery {
+        Recovery {
+            numbers: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            initial_rtt,
+            packet_threshold: packet_threshold.into(),
+            max_ack_delay: Duration::from_millis(25),
+            idle: None,
+            is_doubted: is_client,
+            is_confirmed: false,
+        }
+    }
+
+    /// An end says after which silence the connection is over, in milliseconds.
+    pub(super) fn ends_idle(&mut self, after_ms: u64) {
+        //= RFC 9000 (10.1): the lesser of both; 0 says nothing.
+        let after = Some(Duration::from_millis(after_ms)).filter(|after| !after.is_zero());
+        self.idle = self.idle.into_iter().chain(after).min();
+    }
+
+    /// When the next probe leaves by this path unless something is acknowledged or lost until then.
+    fn probe_at(&self, path: u32) -> Option<Instant> {
+        let of = self.paths.get(&path)?;
+        //= RFC 9002 (6.2.1): smoothed_rtt + max(4 rttvar, 1 ms), and what the peer may wait, twice as long each time.
+        let (smoothed, variance) =
+            of.rtt.map_or((self.initial_rtt, self.initial_rtt / 2), |rtt| (rtt.smoothed, rtt.variance));
+        let base = smoothed + (variance * 4).max(Duration::from_millis(1));
+        let is_vain = of.packets == 0;
+        let wait = |base| library::probe_wait(base, of.probes, is_vain, smoothed, self.idle);
+        if is_vain {
+            //= RFC 9002 (6.2.2.1): a client that is not believed goes on, so that the server may.
+            return self.is_doubted.then(|| of.armed + wait(base));
+        }
+        let spaces = self.numbers.iter().filter(|((space, by), numbers)| {
+            //= RFC 9002 (6.2.1): not for application data before the handshake is confirmed.
+            *by == path
+                && (*space != Space::Data || self.is_confirmed)
+                && numbers.sent.values().any(|sent| sent.is_eliciting)
+        });
+        let at = spaces.filter_map(|((space, _), numbers)| {
+            let delay = if *space == Space::Data { self.max_ack_delay } else { Duration::ZERO };
+            Some(numbers.last? + wait(base + delay))
+        });
+        at.min()
+    }
+
+    /// A deadline has passed: it may have been that of probes.
+    pub(super) fn due(&mut self, now: Instant) {
+        for path in self.paths.keys().copied().collect::<Vec<_>>() {
+            if self.probe_at(path).is_some_and(|at| at <= now) {
+                self.paths.entry(path).or_default().probes += 1;
+            }
+        }
     }
 
     pub(super) fn sent(
@@ -128,12 +187,16 @@ impl Recovery {
         kind: &'static str,
         (at, octets, frames): (Instant, u64, &Frames),
     ) {
-        let of = self.paths.entry(path).or_default();
         let (is_eliciting, is_search) = (frames.is_eliciting, frames.is_search);
+        let of = self.paths.entry(path).or_default();
         of.octets += octets;
         of.packets += u64::from(is_eliciting);
         let sent = Sent { at, kind, octets, is_eliciting, is_search, tuple: of.tuple };
-        self.numbers.entry((space, path)).or_default().sent.insert(number, sent);
+        let numbers = self.numbers.entry((space, path)).or_default();
+        numbers.sent.insert(number, sent);
+        if is_eliciting {
+            (of.armed, numbers.last) = (at, Some(at));
+        }
     }
 
     pub(super) fn acknowledged(&mut self, now: Instant, space: Space, ack: &Ack) {
@@ -154,7 +217,10 @@ impl Recovery {
         if !is_any {
             return;
         }
-        path.probes = path.probes.map(|_| 0);
+        //= RFC 9002 (6.2.2.1): what may be acknowledged by somebody else says nothing.
+        self.is_doubted &= space == Space::Initial;
+        path.probes = if self.is_doubted { path.probes } else { 0 };
+        path.armed = now;
         if is_new {
             numbers.largest_acked = Some(largest);
         }
@@ -207,24 +273,26 @@ impl Recovery {
     }
 
     /// The keys of this space are gone, and with them what was under way (RFC 9002, 6.4).
-    pub(super) fn discarded(&mut self, space: Space) {
+    pub(super) fn discarded(&mut self, now: Instant, space: Space) {
+        if space == Space::Handshake {
+            (self.is_doubted, self.is_confirmed) = (false, true);
+        }
         for (place, numbers) in self.numbers.iter_mut().filter(|(place, _)| place.0 == space) {
             let path = self.paths.entry(place.1).or_default();
             numbers.sent.values().for_each(|sent| path.leave(sent));
-            numbers.sent.clear();
+            (numbers.sent, numbers.last) = (BTreeMap::new(), None);
+            // The timer is set anew. What it counted the libraries keep (RFC 9002, 6.2.2 would not).
+            path.armed = now;
         }
-    }
-
-    /// A probe was sent.
-    pub(super) fn probed(&mut self) {
-        let probes = &mut self.paths.entry(0).or_default().probes;
-        *probes = Some(probes.unwrap_or(0) + 1);
     }
 
     /// The path goes by other addresses now: what is under way is no burden to it.
     pub(super) fn moved(&mut self, path: u32) {
         let path = self.paths.entry(path).or_default();
         (path.tuple, path.octets, path.packets) = (path.tuple + 1, 0, 0);
+        if library::FORGETS_PROBES {
+            path.probes = 0;
+        }
     }
 
     /// What is another than it was when it was told last.
@@ -254,9 +322,7 @@ impl Recovery {
                 tell(name, ms(time).into());
             }
         }
-        if let Some(probes) = path.probes {
-            tell("pto_count", probes.into());
-        }
+        tell("pto_count", path.probes.into());
         tell("congestion_window", view.window.into());
         tell("bytes_in_flight", path.octets.into());
         tell("packets_in_flight", path.packets.into());

@@ -78,7 +78,9 @@ impl Observer for Spoken {
 impl Drop for Spoken {
     fn drop(&mut self) {
         if let Some(space) = self.of {
-            self.trace.lock().recovery.discarded(space);
+            let mut events = self.trace.lock();
+            let now = events.now;
+            events.recovery.discarded(now, space);
         }
     }
 }

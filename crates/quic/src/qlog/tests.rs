@@ -138,6 +138,7 @@ fn what_was_not_measured_is_not_told() {
         [
             json!({
                 "congestion_window": 12_000, "bytes_in_flight": 0, "packets_in_flight": 0, "pacing_rate": 8000,
+                "pto_count": 0,
             }),
             json!({ "min_rtt": 50.0, "smoothed_rtt": 50.0, "latest_rtt": 50.0, "rtt_variance": 25.0 }),
         ]
@@ -175,7 +176,7 @@ fn octets_are_under_way_until_they_are_acknowledged_lost_or_without_keys() {
         })]
     );
     assert_eq!(under_way(), Some(29));
-    trace.lock().recovery.discarded(Space::Data);
+    trace.lock().recovery.discarded(at(9), Space::Data);
     assert_eq!(under_way(), Some(0));
 }
 
@@ -212,4 +213,48 @@ fn losses_up_to_a_moment_are_those_that_later_ones_have_overtaken() {
         .map(|event| event["data"]["header"]["packet_number"].as_u64().unwrap())
         .collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+}
+
+/// What `pto_count` is, if it is another one than it was.
+fn probes(trace: &Trace, smoothed_us: u64) -> Option<u64> {
+    trace.view(smoothed_us);
+    let told = taken(trace);
+    told.iter().filter_map(|event| event["data"]["pto_count"].as_u64()).next_back()
+}
+
+#[test]
+fn a_probe_timeout_is_counted_when_it_passes_and_forgotten_with_an_acknowledgement() {
+    let trace = trace(true);
+    let passes = |ms| {
+        trace.due(at(ms));
+        probes(&trace, 333_000)
+    };
+    trace.lock().recovery.discarded(at(0), Space::Handshake);
+    trace.send(at(0), 0, &[0x01]);
+    //= RFC 9002 (6.2.1): 333 ms and four times half of that, and the 25 ms that the peer may wait.
+    assert_eq!(passes(1023), Some(0));
+    assert_eq!(passes(1024), Some(1));
+    trace.send(at(1024), 1, &[0x01]);
+    // Twice as long, whatever asks for no acknowledgement.
+    trace.send(at(2048), 2, &[0x02, 0, 0, 0, 0]);
+    assert_eq!(passes(1024 + 2047), None);
+    assert_eq!(passes(1024 + 2048), Some(2));
+    trace.receive(at(4200), 0, &[0x02, 1, 0, 0, 0]);
+    assert_eq!(probes(&trace, 333_000), Some(0));
+}
+
+#[test]
+fn a_client_that_is_not_believed_probes_with_nothing_under_way() {
+    for (is_client, ms, count) in [(true, 199, 0), (true, 200, 1), (false, 200, 0)] {
+        let trace = trace(is_client);
+        let initial = [&[0xC0, 0, 0, 0, 1, 0, 0][..], &[0; 4]].concat();
+        trace.lock().sent(0, 0, &initial, &[0x01], 28);
+        trace.at(at(50));
+        trace.lock().received(0, 0, &initial, &[0x02, 0, 0, 0, 0], 28);
+        trace.view(50_000);
+        trace.due(at(ms));
+        //= RFC 9002 (6.2.2.1): a round trip of 50 ms and four times half of that after the timer was set by the acknowledgement.
+        let expected = Some(count).filter(|count| *count > 0);
+        assert_eq!(probes(&trace, 50_000).filter(|count| *count > 0), expected, "{is_client} {ms}");
+    }
 }
