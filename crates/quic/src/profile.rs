@@ -72,6 +72,7 @@ impl Profile {
             receive_window: Octets(16 << 20),
             stream_window: Octets(16 << 20),
             send_buffer: Octets(16 << 20),
+            // RFC 9114 (6.1): no fewer than a hundred requests at a time.
             bidi_streams: 100,
             uni_streams: 100,
             datagram_buffer: Octets(1 << 20),

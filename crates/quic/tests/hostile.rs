@@ -5,7 +5,7 @@ mod ends;
 use airloom_base::random::Stream;
 use airloom_base::units::Octets;
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Protocol, StreamKind, TransportEvent};
-use airloom_quic::{Config, Quic};
+use airloom_quic::{Config, Quic, Session};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
 
 use ends::{Ends, WHO, at, path, ports, read_all, unit};
@@ -107,6 +107,79 @@ fn ten_thousand_streams_are_open_at_a_time_and_one_more_is_not() {
     ends.run(ends.now + Duration::from_secs(5));
     // As many again, once those are over.
     assert_eq!(ends.with(0, |client, cx| client.open_stream(cx, StreamKind::Bi)), Some(4 * MANY));
+}
+
+/// What a server closes a connection with on which the client sends a packet with these frames: the code of the transport, if it does.
+fn closed_by(frames: &[u8]) -> Option<u8> {
+    let config = Config { session: Session::Model, ..Config::default() };
+    let mut ends = Ends::new(&config, 1, Some("h3"));
+    ends.run(at(200));
+    let last = ends.sent.iter().rfind(|(end, _)| *end == 0).map(|(_, octets)| octets[8..].to_vec());
+    let last = last.expect("it has spoken");
+    // Without protection a packet is a header, frames, and a tag that says by which key it is, and its number.
+    let (id, key, number) = (&last[1..9], &last[last.len() - 16..last.len() - 8], 100_u8);
+    // PADDING in front: what is shorter than a sample for header protection is dropped (RFC 9001, 5.4.2).
+    let octets = [&[0x40], id, &[number, 0, 0, 0], frames, key, &u64::from(number).to_be_bytes()].concat();
+    let before = ends.sent.len();
+    ends.arrive(1, unit(ports(1), &octets));
+    ends.run(ends.now + Duration::from_millis(1));
+    // What it says at once: an acknowledgement of what it did not send makes the client end the connection.
+    ends.sent[before..].iter().take_while(|(end, _)| *end == 1).find_map(|(_, octets)| {
+        let packet = &octets[8..];
+        // Without the tag.
+        let mut frames = &packet[1 + 8 + usize::from(packet[0] & 3) + 1..packet.len() - 16];
+        if frames[0] & 0xFE == 0x02 {
+            // ACK (RFC 9000, 19.3): the largest number, the delay, how many ranges there are besides the first, and these.
+            frames = &frames[1..];
+            let [_, _, ranges, _] = [(); 4].map(|()| skip(&mut frames));
+            (0..2 * ranges).for_each(|_| _ = skip(&mut frames));
+        }
+        // CONNECTION_CLOSE of the transport (RFC 9000, 19.19), with a code of one octet.
+        (frames.first() == Some(&0x1C)).then(|| frames[1])
+    })
+}
+
+/// Reads over a number of variable length (RFC 9000, 16); its lowest six bits if it has one octet.
+fn skip(rest: &mut &[u8]) -> u8 {
+    let first = rest[0];
+    *rest = &rest[1 << (first >> 6)..];
+    first & 0x3F
+}
+
+#[test]
+fn frames_beyond_every_limit_end_the_connection_by_the_code_of_the_standard() {
+    const MOST: [u8; 8] = [0xFF; 8];
+    let with = |kind: u8, rest: &[&[u8]]| [&[kind], rest.concat().as_slice()].concat();
+    let cases = [
+        //= RFC 9000 (4.6): STREAM_LIMIT_ERROR, a stream beyond those that are allowed: the hundred and first.
+        (with(0x0A, &[&[0x41, 0x90, 1, 0]]), 0x04),
+        (with(0x0A, &[&[0xC0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFC], &[1, 0]]), 0x04),
+        //= RFC 9000 (4.1): FLOW_CONTROL_ERROR, data beyond what is allowed.
+        (with(0x0E, &[&[0], &[0xC0, 0, 0, 0xFF, 0, 0, 0, 0], &[1, 0]]), 0x03),
+        //= RFC 9000 (19.6): CRYPTO_BUFFER_EXCEEDED, more of a handshake than is kept.
+        (with(0x06, &[&[0xC0, 0, 0, 0xFF, 0, 0, 0, 0], &[1, 0]]), 0x0D),
+        //= RFC 9000 (19.11): FRAME_ENCODING_ERROR, more streams than numbers of them.
+        (with(0x12, &[&MOST]), 0x07),
+        //= RFC 9000 (19.8): FRAME_ENCODING_ERROR or FLOW_CONTROL_ERROR, an end beyond the largest number.
+        (with(0x0E, &[&[0], &MOST, &[1, 0]]), 0x03),
+        //= RFC 9000 (13.1): PROTOCOL_VIOLATION, an acknowledgement of what was not sent.
+        (with(0x02, &[&MOST, &[0, 0, 0]]), 0x0A),
+        //= RFC 9000 (19.3.1): FRAME_ENCODING_ERROR, a range of numbers below nothing.
+        (with(0x02, &[&[3, 0, 0], &MOST]), 0x07),
+        //= RFC 9000 (19.15): FRAME_ENCODING_ERROR, more to be retired than there is.
+        (with(0x18, &[&[1, 2, 8], &[7; 8], &[9; 16]]), 0x07),
+        //= RFC 9000 (19.16): PROTOCOL_VIOLATION, a connection id given back that was never given.
+        (with(0x19, &[&[0x3F]]), 0x0A),
+        //= RFC 9000 (19.7, 19.20): PROTOCOL_VIOLATION, what only servers send.
+        (vec![0x1E], 0x0A),
+        //= RFC 9000 (12.4): FRAME_ENCODING_ERROR, an unknown frame; and one that is cut short.
+        (with(0x60, &[&[0]]), 0x07),
+        (with(0x0A, &[&[0, 63, 1]]), 0x07),
+    ];
+    for (frames, code) in cases {
+        assert_eq!(closed_by(&frames), Some(code), "{frames:x?}");
+    }
+    assert_eq!(closed_by(&[0x01]), None, "a PING");
 }
 
 #[test]
