@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,22 @@ def test_behind_a_retry_a_connection_is_called_by_the_id_that_its_client_sent_to
     name, kinds = first_id(run.qlogs[0])
     assert "retry" in kinds
     assert [file.name for file in run.qlogs] == [f"{name}_client.sqlog", f"{name}_server.sqlog"]
+
+
+def test_probe_timeouts_are_those_of_the_summary_and_analyses_find_the_most(tmp_path: Path) -> None:
+    away = [{"at": f"{at}s", "target": "radio", "set": {"state": state}} for at, state in ((1, "down"), (4, "up"))]
+    run = al.load("http3-page", {**PAGE, "run.record": ["qlog"], "timeline": away}).run(out=tmp_path / "run")
+    ends = [analyze(file).connections[0] for file in run.qlogs]
+    counts = [
+        [event["data"]["pto_count"] for event in records(file)[1:] if "pto_count" in event["data"]]
+        for file in run.qlogs
+    ]
+    assert [end["most_pto"] for end in ends] == [max(told) for told in counts]
+    assert max(max(told) for told in counts) >= 2
+    # Each is one more than the one before, or the first after an acknowledgement.
+    passed = [sum(after > before for before, after in pairwise(told)) for told in counts]
+    assert all(after in (0, before + 1) for told in counts for before, after in pairwise(told))
+    assert sum(passed) == run.summary["rto_count"]
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
