@@ -47,15 +47,22 @@ pub(crate) struct Steps {
 
 impl Delay {
     /// For a packet that was sent at `at`.
+    #[inline]
     pub(crate) fn at(&self, at: Instant) -> Duration {
         match self {
             Delay::Fixed(delay) => *delay,
-            Delay::Trace(trace) => {
-                let into = Duration::from_nanos(at.as_nanos() % trace.period.as_nanos().max(1));
-                let next = trace.steps.partition_point(|(from, _)| *from <= into);
-                trace.steps.get(next.saturating_sub(1)).map_or(Duration::ZERO, |(_, delay)| *delay)
-            }
+            Delay::Trace(trace) => trace.at(at),
         }
+    }
+}
+
+impl Steps {
+    /// Apart, so that a wire has no registers of it to save.
+    #[inline(never)]
+    fn at(&self, at: Instant) -> Duration {
+        let into = Duration::from_nanos(at.as_nanos() % self.period.as_nanos().max(1));
+        let next = self.steps.partition_point(|(from, _)| *from <= into);
+        self.steps.get(next.saturating_sub(1)).map_or(Duration::ZERO, |(_, delay)| *delay)
     }
 }
 

@@ -96,6 +96,7 @@ impl Opportunities {
     }
 
     /// When a packet that counts for `octets` has been sent whole. It enters at `now`; `idle` if nothing waits before it.
+    #[inline(never)]
     pub(crate) fn send(&mut self, now: Instant, octets: u64, idle: bool) -> Instant {
         if idle {
             if self.trace().time(self.place) < now {
