@@ -25,19 +25,14 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """Workers of pytest-xdist take whole files; laboratories are two workers', since their clock is watched."""
+    """Workers of pytest-xdist take whole files; what runs laboratories is one worker's: the clock is watched."""
     from xdist.scheduler import LoadScopeScheduling
 
     laboratories = ("tests/emulate/", "tests/page_load/", "tests/validate/")
-    # These change the machine's own network or see whether anything in it was changed.
-    ours = ("gateway", "interop.", "kills", "loopback", "outside", "own_site", "rights")
-    machine = tuple(f"tests/emulate/test_{name}" for name in ours)
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # it comes without types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            if file.startswith(machine):
-                return "machine"
             return "laboratories" if file.startswith(laboratories) else file
 
     return ByFile(config, log)

@@ -64,9 +64,7 @@ def main() -> int:
     strict = os.environ.get("AIRLOOM_CI") == "1"
     os.environ.setdefault("PROPTEST_RNG_SEED", "1")
     with beside([*RUST, "--no-run"]):
-        # Two of the workers are laboratories' (conftest.py), which are seldom busy.
-        workers = max(3, os.cpu_count() or 1)
-        python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", str(workers)])
+        python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", "auto"])
     # What cannot be compiled says so now.
     rust_code, rust, rust_seconds = run([*RUST, "--no-fail-fast"])
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", rust)

@@ -27,7 +27,7 @@ def test_fifty_thousand_more_runs_take_a_few_megabytes_more(tmp_path: Path) -> N
         int(subprocess.check_output([sys.executable, "-c", SWEEP, str(count)], cwd=tmp_path))
         for count in (10_000, 60_000)
     )
-    # What grows is the list of seeds and the columns that are shown, together up to 0.3 kB for each run; all else is a part,
-    # or a stretch of rows, at a time, and how large those are the machine's speed decides (3 to 15 MB so far). A summary
-    # that was kept, or read again, has about 1 kB.
+    # What grows is the columns that are shown, up to 0.2 kB for each run; all else is a part, or a stretch of rows, at
+    # a time, and how large those are the machine's speed decides (3 to 15 MB so far). A summary that was kept, or read
+    # again, has about 1 kB.
     assert many - few < 30_000, f"{few} kB for 10,000 runs, {many} kB for 60,000"

@@ -132,6 +132,8 @@ pub struct ProtocolParts<'a> {
     pub host: &'a str,
     /// Are its packets captured, with their octets?
     pub captured: bool,
+    /// Is some host of the run a real one?
+    pub has_real_hosts: bool,
 }
 
 impl ProtocolParts<'_> {

@@ -14,7 +14,8 @@ use super::profile::{Profile, differences};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Session {
-    /// As `seeded` where the run makes a capture, which then can be read; as `model` otherwise.
+    /// As `tls` where a host of the run is real; else as `seeded` where the run makes a capture, which then can be read; as `model`
+    /// otherwise.
     #[default]
     Auto,
     /// Not at all: tags of 16 octets that say nothing. Times are those of the real thing, at a part of its work.
@@ -22,6 +23,9 @@ pub enum Session {
     /// As RFC 9001 says, with AES-128-GCM and secrets that follow from the run's seed: the same seed gives the same octets, and
     /// whoever knows the secrets (the run's key log) reads them.
     Seeded,
+    /// By TLS 1.3 with a certificate of this run, as real peers do: for runs with real hosts alone, since its random numbers are the
+    /// machine's. A client believes every server. There is no early data, and the sizes of the handshake are TLS's.
+    Tls,
 }
 
 /// A congestion controller.

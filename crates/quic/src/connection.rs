@@ -15,7 +15,7 @@ use airloom_base::{
 
 use crate::clock::{from_library, to_library};
 use crate::config::{BASE_DATAGRAM, Migration};
-use crate::host::{PLAIN, SERVER_NAME, Shared, overhead};
+use crate::host::{PLAIN, Shared, overhead};
 use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
 use crate::pace::Meter;
 use crate::protocol::{datagram, payload};
@@ -332,7 +332,8 @@ impl Transport for Connection {
         self.trace = is_told.then(|| host.trace(cx.now, self.who.flow, true, &path, ports, None));
         let remote = (path.remote, ports.1).into();
         let config = host.client(self.spoken, &path, remote, self.meter.clone(), self.trace.as_ref());
-        match host.endpoint.connect(to_library(cx.now), config, remote, SERVER_NAME) {
+        let name = host.name_of(path.remote);
+        match host.endpoint.connect(to_library(cx.now), config, remote, &name) {
             Ok((handle, quic)) => {
                 host.enter(handle, self.who.flow);
                 drop(host);

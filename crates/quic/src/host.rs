@@ -26,6 +26,7 @@ use crate::session::handshake::{Common, Sizes, Starter};
 use crate::session::model::Model;
 use crate::session::seeded::Seeded;
 use crate::session::tickets::Office;
+use crate::session::tls::Tls;
 use crate::streams::Recent;
 use crate::ways::MOST_PATHS;
 
@@ -70,6 +71,8 @@ pub(crate) struct Host {
     /// What the host is called.
     pub(crate) name: String,
     common: Arc<Common>,
+    /// TLS in place of that, if it speaks it.
+    tls: Option<Tls>,
     /// The packet that opened its last connection.
     opening: Opening,
     log: KeyLog,
@@ -97,7 +100,7 @@ impl Shared {
     pub(crate) fn new(config: Config, seed: u64, name: &str, log: KeyLog) -> Shared {
         let stream = |purpose: &str| Stream::new(seed, &format!("{name}.transport.quic.{purpose}"));
         let protection: Box<dyn Protection> = match config.session {
-            Session::Auto | Session::Model => Box::new(Model),
+            Session::Auto | Session::Model | Session::Tls => Box::new(Model),
             Session::Seeded => Box::new(Seeded::new(derive(seed, "quic.secrets"), log.clone())),
         };
         let sizes = Sizes {
@@ -129,6 +132,7 @@ impl Shared {
             addresses: Vec::new(),
             name: name.to_owned(),
             common,
+            tls: None,
             opening: Opening::default(),
             log,
             tokens: Arc::new(Secret::of(&mut secrets)),
@@ -136,14 +140,7 @@ impl Shared {
             recent: Recent::default(),
             flows: BTreeMap::new(),
         };
-        // What reads the first packets of strangers; a connection gets settings of its own.
-        let reads = host.server(
-            PLAIN,
-            &Path { local: [0; 4].into(), remote: [0; 4].into(), mtu: 1500 },
-            Arc::default(),
-            None,
-        );
-        host.endpoint.set_server_config(Some(Arc::new(reads)));
+        host.listen();
         Shared(Arc::new(Mutex::new(host)))
     }
 
@@ -167,6 +164,24 @@ impl Shared {
 }
 
 impl Host {
+    /// What a client calls a server: TLS names an address to nobody (RFC 6066, 3).
+    pub(crate) fn name_of(&self, server: IpAddr) -> String {
+        if self.tls.is_some() { server.to_string() } else { SERVER_NAME.to_owned() }
+    }
+
+    /// From now on it speaks TLS.
+    pub(crate) fn speak(&mut self, tls: Tls) {
+        self.tls = Some(tls);
+        self.listen();
+    }
+
+    /// Says what reads the first packets of strangers; a connection gets settings of its own.
+    fn listen(&mut self) {
+        let nowhere = Path { local: [0; 4].into(), remote: [0; 4].into(), mtu: 1500 };
+        let reads = self.server(PLAIN, &nowhere, Arc::default(), None);
+        self.endpoint.set_server_config(Some(Arc::new(reads)));
+    }
+
     /// Does somebody want to know of all that arrives?
     pub(crate) fn tell(&self, is_told: bool) {
         self.common.is_told.store(is_told, Relaxed);
@@ -223,7 +238,8 @@ impl Host {
         trace: Option<&Trace>,
     ) -> ClientConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: Some(server) };
-        let crypto: Arc<dyn crypto::ClientConfig> = Arc::new(starter);
+        let real = self.tls.as_ref().and_then(|tls| tls.client(spoken));
+        let crypto: Arc<dyn crypto::ClientConfig> = real.unwrap_or_else(|| Arc::new(starter));
         let mut config = ClientConfig::new(match trace {
             Some(trace) => trace.client(crypto),
             None => crypto,
@@ -243,7 +259,8 @@ impl Host {
         trace: Option<&Trace>,
     ) -> ServerConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: None };
-        let crypto: Arc<dyn crypto::ServerConfig> = Arc::new(starter);
+        let real = self.tls.as_ref().and_then(|tls| tls.server(spoken));
+        let crypto: Arc<dyn crypto::ServerConfig> = real.unwrap_or_else(|| Arc::new(starter));
         let crypto = match trace {
             Some(trace) => trace.server(crypto, &self.opening),
             None => self.opening.listen(crypto),

@@ -59,3 +59,23 @@ impl KeyLog {
         secrets.push_str(&std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).told));
     }
 }
+
+impl rustls::KeyLog for KeyLog {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let mut line = format!("{label} ");
+        hex(client_random, &mut line);
+        line.push(' ');
+        hex(secret, &mut line);
+        line.push('\n');
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whose connection it is TLS does not say. What is told twice is read once.
+        all.client.push_str(&line);
+        all.told.push_str(&line);
+    }
+}
+
+impl std::fmt::Debug for KeyLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyLog")
+    }
+}

@@ -32,6 +32,7 @@ mod qlog;
 mod secret;
 mod session;
 mod streams;
+pub mod tls;
 mod ways;
 
 pub use config::{Config, Controller, InitialWindow, InitialWindowRule, Migration, Pacing, Session};

@@ -17,6 +17,7 @@ use crate::connection::Connection;
 use crate::host::{PLAIN, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
+use crate::session::tls::Tls;
 
 /// What the first look at a unit of no connection gave.
 enum Look {
@@ -77,10 +78,24 @@ impl Quic {
     /// Which key cannot be as it is.
     pub fn from_table(table: &Value, parts: &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigError> {
         let mut config: Config = airloom_base::config::read(table)?;
-        if config.session == Session::Auto && parts.captured {
-            config.session = Session::Seeded;
+        match config.session {
+            Session::Auto if parts.has_real_hosts => config.session = Session::Tls,
+            Session::Auto if parts.captured => config.session = Session::Seeded,
+            Session::Tls if !parts.has_real_hosts => {
+                return Err(ConfigError::at(
+                    "session",
+                    "tls is what real hosts speak, and none of this run is one",
+                ));
+            }
+            _ => {}
         }
-        Ok(Box::new(Quic::new(config, parts.seed, parts.host)))
+        let is_real = config.session == Session::Tls;
+        let quic = Quic::new(config, parts.seed, parts.host);
+        if is_real {
+            let tls = Tls::new(&quic.log).map_err(|why| ConfigError::at("session", why))?;
+            quic.host.lock().speak(tls);
+        }
+        Ok(Box::new(quic))
     }
 
     /// The secrets of its connections as a client, as far as there are any.

@@ -70,6 +70,7 @@ pub struct End {
 pub struct Builder {
     seed: u64,
     captured: bool,
+    has_real_hosts: bool,
     world: World,
     mtu: u16,
     real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
@@ -90,6 +91,7 @@ impl Builder {
         Builder {
             seed,
             captured: false,
+            has_real_hosts: false,
             world: World::default(),
             mtu: MTU,
             real,
@@ -106,6 +108,11 @@ impl Builder {
     /// Says that the run makes a capture. Before hosts get their protocols.
     pub fn captured(&mut self, captured: bool) {
         self.captured = captured;
+    }
+
+    /// Says that some hosts are to be real ones. Before the others get their protocols.
+    pub fn with_real_hosts(&mut self, has_real_hosts: bool) {
+        self.has_real_hosts = has_real_hosts;
     }
 
     /// Adds a host.
@@ -293,7 +300,8 @@ impl Builder {
         let entry = airloom_transports::find(kind).ok_or_else(|| {
             self.fail(host, ConfigError::at("transport", format!("there is no transport `{kind}`")))
         })?;
-        let parts = ProtocolParts { seed: self.seed, host: name, captured: self.captured };
+        let (seed, captured) = (self.seed, self.captured);
+        let parts = ProtocolParts { seed, host: name, captured, has_real_hosts: self.has_real_hosts };
         (entry.build)(config, &parts).map_err(|error| self.fail(host, error))
     }
 

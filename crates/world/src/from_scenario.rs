@@ -31,6 +31,7 @@ impl Scenario {
     fn build_network(&self, real_time: bool, edges: Vec<(&str, Box<dyn App>)>) -> Result<World, BuildError> {
         let mut b = Builder::new(self.run.seed);
         b.captured(self.run.records(RecordKind::Pcapng));
+        b.with_real_hosts(real_time && self.hosts.iter().any(|host| host.real));
         let hosts: Vec<HostId> = self.hosts.iter().map(|h| b.host(&h.name)).collect();
         b.environments(self.environments.clone());
         for (host, id) in self.hosts.iter().zip(&hosts) {

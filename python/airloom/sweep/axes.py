@@ -153,15 +153,16 @@ def points(axes: Sequence[Axis]) -> tuple[Point, ...]:
     return tuple(Point(number, levels) for number, levels in enumerate(combined))
 
 
-def seeds(given: str | int | Iterable[int]) -> tuple[int, ...]:
+def seeds(given: str | int | Iterable[int]) -> Sequence[int]:
     """Seeds: a number, some numbers, or a text such as `1..20` or `1,2,7..9`. Each counts once; their order is kept.
 
-    >>> seeds("1..3,7")
-    (1, 2, 3, 7)
+    >>> seeds("1..3,7"), seeds("1..100000")
+    ((1, 2, 3, 7), range(1, 100001))
     """
     found: list[int] = []
     if isinstance(given, str):
-        for part in given.split(","):
+        parts = given.split(",")
+        for part in parts:
             first, dots, last = part.strip().partition("..")
             if not first.isdecimal() or (dots and not last.isdecimal()):
                 raise UsageError(f"{given!r} are no seeds: expected such as 1..20 or 1,2,5")
@@ -170,6 +171,9 @@ def seeds(given: str | int | Iterable[int]) -> tuple[int, ...]:
                 raise UsageError(f"seeds {part.strip()} run backwards: expected {end}..{begin}")
             if end - begin >= 10_000_000:
                 raise UsageError(f"seeds {part.strip()} are more than ten million")
+            if len(parts) == 1 and end < 2**64:
+                # As many as there are take no more room than one.
+                return range(begin, end + 1)
             found.extend(range(begin, end + 1))
     elif isinstance(given, int):
         found.append(given)

@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from itertools import product
 from typing import TYPE_CHECKING
 
 from airloom._core import Part, __version__
@@ -67,7 +66,7 @@ class Runner:
         self.done = len(found)
         self.failed = sum(status == "failed" for status in found.values())
         self.total = max(self.total, len(self._sweep.points) * len(seeds))
-        todo: Iterable[Key] = product(range(len(self._sweep.points)), seeds)
+        todo: Iterable[Key] = ((point, seed) for point in range(len(self._sweep.points)) for seed in seeds)
         if found:
             todo = [key for key in todo if key not in found]
         self._look()

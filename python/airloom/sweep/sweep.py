@@ -57,7 +57,7 @@ class Sweep:
         self.scenario = scenario
         self.axes: tuple[Axis, ...] = axes_.axes(vary)
         self.points: tuple[Point, ...] = axes_.points(self.axes)
-        self.seeds: tuple[int, ...] = axes_.seeds(seeds)
+        self.seeds: Sequence[int] = axes_.seeds(seeds)
         for name in tables:
             if name not in TABLES:
                 raise UsageError(f"no table {name!r} can be kept of every run; valid: {', '.join(TABLES)}")

@@ -2,7 +2,8 @@
 //! only take their room.
 //!
 //! `messages` has the octets, `handshake` who says what when. How packets are protected is one of two things behind [`Protection`]:
-//! `model` (nothing is hidden) or `seeded` (RFC 9001, with secrets that follow from the run's seed).
+//! `model` (nothing is hidden) or `seeded` (RFC 9001, with secrets that follow from the run's seed). `tls` is none of this: TLS
+//! itself, for peers that are real.
 
 mod certificate;
 pub(crate) mod handshake;
@@ -11,6 +12,7 @@ pub(crate) mod model;
 pub(crate) mod padding;
 pub(crate) mod seeded;
 pub(crate) mod tickets;
+pub(crate) mod tls;
 
 use bytes::BytesMut;
 
