@@ -20,13 +20,13 @@ use crate::library::{
 };
 use crate::pace::{Factory, Meter};
 use crate::qlog::{About, Opening, Trace};
+use crate::real::Tls;
 use crate::secret::Secret;
 use crate::session::Protection;
 use crate::session::handshake::{Common, Sizes, Starter};
 use crate::session::model::Model;
 use crate::session::seeded::Seeded;
 use crate::session::tickets::Office;
-use crate::session::tls::Tls;
 use crate::streams::Recent;
 use crate::ways::MOST_PATHS;
 

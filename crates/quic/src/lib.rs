@@ -29,6 +29,7 @@ mod pace;
 mod profile;
 mod protocol;
 mod qlog;
+mod real;
 mod secret;
 mod session;
 mod streams;

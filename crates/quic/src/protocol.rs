@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::host::{PLAIN, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
-use crate::session::tls::Tls;
+use crate::real::Tls;
 
 /// What the first look at a unit of no connection gave.
 enum Look {

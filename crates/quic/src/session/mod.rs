@@ -2,8 +2,8 @@
 //! only take their room.
 //!
 //! `messages` has the octets, `handshake` who says what when. How packets are protected is one of two things behind [`Protection`]:
-//! `model` (nothing is hidden) or `seeded` (RFC 9001, with secrets that follow from the run's seed). `tls` is none of this: TLS
-//! itself, for peers that are real.
+//! `model` (nothing is hidden) or `seeded` (RFC 9001, with secrets that follow from the run's seed). Real peers are spoken to by
+//! TLS itself (`real.rs`) instead.
 
 mod certificate;
 pub(crate) mod handshake;
@@ -12,7 +12,6 @@ pub(crate) mod model;
 pub(crate) mod padding;
 pub(crate) mod seeded;
 pub(crate) mod tickets;
-pub(crate) mod tls;
 
 use bytes::BytesMut;
 
