@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::clock::to_library;
 use crate::config::{Config, Session};
 use crate::connection::Connection;
-use crate::host::{PLAIN, Shared};
+use crate::host::{PLAIN, SERVER_NAME, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
 use crate::real::Tls;
@@ -92,7 +92,7 @@ impl Quic {
         let is_real = config.session == Session::Tls;
         let quic = Quic::new(config, parts.seed, parts.host);
         if is_real {
-            let tls = Tls::new(&quic.log).map_err(|why| ConfigError::at("session", why))?;
+            let tls = Tls::new(SERVER_NAME, &quic.log).map_err(|why| ConfigError::at("session", why))?;
             quic.host.lock().speak(tls);
         }
         Ok(Box::new(quic))

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rustls::{ClientConfig, ServerConfig};
 
-use crate::host::SERVER_NAME;
 use crate::keylog::KeyLog;
 use crate::library::crypto;
 use crate::library::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -18,12 +17,12 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// With a certificate of its own; `log` gets the secrets.
+    /// With a certificate of its own, for `name`; `log` gets the secrets.
     ///
     /// # Errors
     /// Why there can be none.
-    pub(crate) fn new(log: &KeyLog) -> Result<Tls, String> {
-        let shown = Shown::made(&[SERVER_NAME])?;
+    pub(crate) fn new(name: &str, log: &KeyLog) -> Result<Tls, String> {
+        let shown = Shown::made(&[name])?;
         Ok(Tls {
             client: tls::client(Terms::HTTP3, &Trust::Anybody, false, Arc::new(log.clone()))?,
             server: tls::server(Terms::HTTP3, shown, Arc::new(log.clone()))?,
