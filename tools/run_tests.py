@@ -43,6 +43,8 @@ def beside(command: list[str]) -> Iterator[None]:
     """Runs a command silently beside the block, with the processor time that is left over, and waits for it."""
 
     def idle() -> None:
+        if not hasattr(os, "SCHED_IDLE"):
+            return  # not Linux
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         # That counts among the processes of a session only; the sessions, too, count differently (sched(7), autogroup).
         with contextlib.suppress(OSError):

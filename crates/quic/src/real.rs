@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, KeyLog, ServerConfig};
 
-use crate::keylog::KeyLog;
 use crate::library::crypto;
 use crate::library::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use crate::tls::{self, Shown, Terms, Trust};
@@ -21,11 +20,11 @@ impl Tls {
     ///
     /// # Errors
     /// Why there can be none.
-    pub(crate) fn new(name: &str, log: &KeyLog) -> Result<Tls, String> {
+    pub(crate) fn new(name: &str, log: Arc<dyn KeyLog>) -> Result<Tls, String> {
         let shown = Shown::made(&[name])?;
         Ok(Tls {
-            client: tls::client(Terms::HTTP3, &Trust::Anybody, false, Arc::new(log.clone()))?,
-            server: tls::server(Terms::HTTP3, shown, Arc::new(log.clone()))?,
+            client: tls::client(Terms::HTTP3, &Trust::Anybody, false, Arc::clone(&log))?,
+            server: tls::server(Terms::HTTP3, shown, log)?,
             initial: tls::initial()?,
         })
     }
