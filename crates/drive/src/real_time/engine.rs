@@ -42,7 +42,7 @@ pub(super) fn start(
     called: Clock,
 ) -> Result<Handle, Error> {
     let failed = |what: &str, e: io::Error| Error::SetUp(format!("{what}: {e}"));
-    let shared = Shared::new(vec![world.records().counterpart()]).map_err(|e| failed("an event", e))?;
+    let shared = Shared::new(Some(world.records().counterpart())).map_err(|e| failed("an event", e))?;
     let shared = Arc::new(shared);
     let theirs = Arc::clone(&shared);
     let thread = thread::Builder::new().name("airloom-engine".to_owned()).spawn(move || {
@@ -448,7 +448,7 @@ mod tests {
             let port = Scripted { descriptor, readings: readings.into(), left: Arc::clone(left) };
             Box::new(port) as Box<dyn Port>
         });
-        let shared = Shared::new(Vec::new()).unwrap();
+        let shared = Shared::new(None).unwrap();
         (
             Engine::new(Arc::new(shared), ports.collect(), Awake::without("a test"), Clock::start()),
             b.build().unwrap(),

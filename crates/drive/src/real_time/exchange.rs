@@ -62,8 +62,8 @@ pub(super) struct Shared {
 /// Records on their way to the caller.
 struct Exchange {
     ready: VecDeque<Outbox>,
-    /// Batches that were taken, for their memory.
-    spare: Vec<Outbox>,
+    /// The last batch that was taken, for its memory.
+    spare: Option<Outbox>,
     at: Instant,
     backlog: u64,
     ended: bool,
@@ -72,8 +72,8 @@ struct Exchange {
 }
 
 impl Shared {
-    /// Nothing to take yet; batches are made of `spare` as long as there are any.
-    pub(super) fn new(spare: Vec<Outbox>) -> io::Result<Shared> {
+    /// Nothing to take yet; the first batch is made of `spare`.
+    pub(super) fn new(spare: Option<Outbox>) -> io::Result<Shared> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let event = || EventFd::from_value_and_flags(0, flags).map_err(io::Error::from);
         let exchange =
@@ -155,7 +155,7 @@ impl Shared {
         if records.is_empty() {
             return;
         }
-        let mut batch = exchange.spare.pop().unwrap_or_else(|| records.counterpart());
+        let mut batch = exchange.spare.take().unwrap_or_else(|| records.counterpart());
         batch.clear();
         batch.swap_records(records);
         exchange.ready.push_back(batch);
@@ -213,7 +213,7 @@ impl Handle {
         match exchange.ready.pop_front() {
             Some(mut batch) => {
                 batch.swap_records(records);
-                exchange.spare.push(batch);
+                exchange.spare = Some(batch);
             }
             // Only when all is taken there is nothing to be told.
             None if !exchange.ended => drop(self.shared.told.read()),
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn records_that_nobody_takes_are_kept_up_to_a_bound_and_counted_beyond_it() {
         const BATCH: usize = 1 << 18;
-        let shared = Shared::new(Vec::new()).expect("two descriptors");
+        let shared = Shared::new(None).expect("two descriptors");
         let mut records = Outbox::default();
         let point = records.add_point("a".to_owned(), PointKind::Ip);
         records.ask(|_| (true, true));
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn no_wake_up_is_left_behind_when_the_engine_answers_while_it_is_asked() {
         const TIMES: usize = 50_000;
-        let shared = Shared::new(Vec::new()).expect("two descriptors");
+        let shared = Shared::new(None).expect("two descriptors");
         let (taken, was_taken) = sync_channel(1);
         thread::scope(|scope| {
             scope.spawn(|| {
