@@ -80,11 +80,19 @@ def write_one(
 
 def read(path: Path, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
     """A table out of the folder of a run or of a sweep, or a part of it. Raises `UsageError` if it is damaged."""
+    if where is not None:
+        with scanned(path) as rows:
+            rows = rows.filter(where)
+            return (rows if columns is None else rows.select(columns)).collect(engine="streaming")
     with _damage_said(path):
-        if where is not None:
-            rows = pl.scan_parquet(path.absolute()).filter(where)
-            return (rows if columns is None else rows.select(columns)).collect()
         return pl.read_parquet(path.absolute(), columns=None if columns is None else list(columns))
+
+
+@contextmanager
+def scanned(path: Path) -> Iterator[pl.LazyFrame]:
+    """Such a table, to be read in the block a few rows at a time. Raises as `read` does."""
+    with _damage_said(path):
+        yield pl.scan_parquet(path.absolute())
 
 
 def columns_of(path: Path) -> list[str]:

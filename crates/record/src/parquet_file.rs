@@ -60,11 +60,11 @@ const LOOKED_AT: usize = 256;
 /// Rows of a group.
 pub const GROUP: usize = 1_000_000;
 
-/// So many cells are encoded at a time, or a column for each core if those are more.
-const AT_ONCE: usize = 1_000_000;
+/// Rows of a group of a table that is written whole: a column of it is in memory, however many rows there are.
+const WHOLE: usize = 65_536;
 
-/// Rows of a column that are in memory before they are encoded.
-const SLICE: usize = 100_000;
+/// So many cells are encoded at a time, or a column for each core if those are more.
+const AT_ONCE: usize = 500_000;
 
 /// Writes a file with these columns and so many rows. `fill` gives what is in some rows of a column, by its number;
 /// it is asked for them in order.
@@ -82,38 +82,28 @@ pub fn write(
     let schema = Arc::new(Type::group_type_builder("schema").with_fields(types).build()?);
     let descriptor = SchemaDescriptor::new(Arc::clone(&schema));
     let encode = |number: usize, rows: Range<usize>| {
-        let slice = |begin: usize| {
-            let rows = begin..rows.end.min(begin + SLICE);
-            let filled = fill(number, rows.clone())?;
-            let is_whole = filled.cells.len() == rows.len()
-                && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
-            if !is_whole || Kind::from(&filled.cells) != columns[number].1 {
-                let name = &columns[number].0;
-                return Err(ParquetError::General(format!("column {name} has not the rows that were said")));
-            }
-            Ok(filled)
-        };
-        let mut filled = slice(rows.start)?;
+        let filled = fill(number, rows.clone())?;
+        let is_whole = filled.cells.len() == rows.len()
+            && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
+        if !is_whole || Kind::from(&filled.cells) != columns[number].1 {
+            let name = &columns[number].0;
+            return Err(ParquetError::General(format!("column {name} has not the rows that were said")));
+        }
         let properties = if filled.cells.repeat() { &dictionary } else { &plain };
         let mut sink = TrackedWrite::new(Vec::new());
         let pages = Box::new(SerializedPageWriter::new(&mut sink));
         let mut writer = get_column_writer(descriptor.column(number), Arc::clone(properties), pages);
-        for begin in rows.clone().step_by(SLICE) {
-            if begin > rows.start {
-                filled = slice(begin)?;
-            }
-            filled.write(&mut writer, 0, filled.cells.len())?;
-        }
+        filled.write(&mut writer, 0, filled.cells.len())?;
         let closed = writer.close()?;
         Ok::<_, ParquetError>((Bytes::from(sink.into_inner()?), closed))
     };
     let mut writer = SerializedFileWriter::new(out, schema, properties(true))?;
-    let at_once = (AT_ONCE / rows.max(1)).max(cores());
-    for begin in (0..rows).step_by(GROUP) {
+    let at_once = (AT_ONCE / rows.clamp(1, WHOLE)).max(cores());
+    for begin in (0..rows).step_by(WHOLE) {
         let mut group = writer.next_row_group()?;
         for first in (0..columns.len()).step_by(at_once) {
             let count = at_once.min(columns.len() - first);
-            let range = begin..rows.min(begin + GROUP);
+            let range = begin..rows.min(begin + WHOLE);
             for encoded in on_all_cores(count, |number| encode(first + number, range.clone())) {
                 let (octets, closed) = encoded?;
                 group.append_column(&octets, closed)?;

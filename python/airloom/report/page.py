@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from airloom import digest
 from airloom.scenario import as_toml, shipped
+from airloom.sweep.axes import seeds, seeds_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,9 +124,8 @@ def command_line(manifest: Mapping[str, Any]) -> str:
         return shlex.join(["airloom", *words[1:]])
     # Python made it. A command says the same where every value can stand in one.
     is_sweep = "axes" in manifest
-    verb, *which = (
-        ["sweep", "--seeds", seeds(manifest["seeds"])] if is_sweep else ["run", "--seed", str(manifest["seed"])]
-    )
+    of_sweep = ("sweep", "--seeds", seeds_text(seeds(manifest["seeds"]))) if is_sweep else None
+    verb, *which = of_sweep or ("run", "--seed", str(manifest["seed"]))
     varied = [_plain_axis(axis) for axis in manifest.get("axes", [])]
     if manifest["clock"] == "virtual" and None not in varied:
         scenario = manifest["name"] if manifest["name"] in shipped() else manifest["file"]
@@ -135,12 +135,6 @@ def command_line(manifest: Mapping[str, Any]) -> str:
         vary = [word for axis in varied for word in ("--vary", str(axis))]
         return shlex.join(["airloom", verb, scenario, *which, *settings, *vary])
     return shlex.join(["python", *words] if program.endswith(".py") else words)
-
-
-def seeds(given: Sequence[int]) -> str:
-    """Seeds as an option: `1..20`, or each of them."""
-    whole = len(given) > 1 and list(given) == list(range(given[0], given[0] + len(given)))
-    return f"{given[0]}..{given[-1]}" if whole else ",".join(map(str, given))
 
 
 def _plain_axis(axis: Mapping[str, Any]) -> str | None:

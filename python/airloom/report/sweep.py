@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from airloom.analysis import quantile_interval
 from airloom.analysis.units import key_title, titled
 from airloom.report import page
 from airloom.report.page import Section, escaped
+from airloom.sweep.axes import seeds_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +68,7 @@ def _intro(results: SweepResults) -> str:
         [
             ("scenario", manifest["name"]),
             ("runs", f"{runs}, {failed} of them failed" if failed else runs),
-            ("seeds", _seeds(manifest["seeds"])),
+            ("seeds", _seeds(results.seeds)),
             ("clock", f"{manifest['clock']} time"),
             ("sweep", manifest["sweep_id"]),
             ("airloom", manifest["version"]),
@@ -83,8 +85,8 @@ def _intro(results: SweepResults) -> str:
     return f'<h1>{escaped(title)}</h1>{said}{varied}<p>To repeat it:</p><pre tabindex="0"><code>{command}</code></pre>'
 
 
-def _seeds(seeds: list[int]) -> str:
-    said = page.seeds(seeds).replace(",", ", ")
+def _seeds(seeds: Sequence[int]) -> str:
+    said = seeds_text(seeds).replace(",", ", ")
     return said if len(seeds) <= 9 or ".." in said else f"{len(seeds)}"
 
 

@@ -162,5 +162,5 @@ class Data:
         for folder in sorted(self._place.glob("*/sweep.json")):
             name = folder.parent.name
             if not name.endswith("-readings"):
-                found[name] = len(SweepResults(folder.parent).manifest["seeds"])
+                found[name] = len(SweepResults(folder.parent).seeds)
         return found

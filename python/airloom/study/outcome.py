@@ -173,7 +173,7 @@ def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[
 def _reading_seeds(place: Path) -> int:
     """The most seeds that a reading has."""
     folders = (file.parent for file in place.glob("*-readings/sweep.json"))
-    return max((len(SweepResults(folder).manifest["seeds"]) for folder in folders), default=0)
+    return max((len(SweepResults(folder).seeds) for folder in folders), default=0)
 
 
 def _is_single(found: Evidence | None) -> bool:

@@ -189,3 +189,14 @@ def seeds(given: str | int | Iterable[int]) -> Sequence[int]:
     if min(once) < 0 or max(once) >= 2**64:
         raise UsageError("a seed is a whole number from 0 to 2^64 - 1")
     return once
+
+
+def seeds_text(given: Sequence[int]) -> str:
+    """Seeds as a text that `seeds` reads: `1..20`, or each of them.
+
+    >>> seeds_text(range(1, 4)), seeds_text((1, 2, 3)), seeds_text((1, 3))
+    ('1..3', '1..3', '1,3')
+    """
+    whole = range(given[0], given[0] + len(given))
+    is_whole = len(given) > 1 and (given == whole or all(map(operator.eq, given, whole)))
+    return f"{given[0]}..{given[-1]}" if is_whole else ",".join(map(str, given))

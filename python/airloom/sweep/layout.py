@@ -35,7 +35,7 @@ from airloom.errors import UsageError
 from airloom.places import alone_in, check, clear, creating
 
 #: Version of `sweep.json` and of the tables.
-SCHEMA = 1
+SCHEMA = 2
 
 MANIFEST = "sweep.json"
 

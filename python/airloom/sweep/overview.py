@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import sys
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -55,27 +56,27 @@ def with_goodput(runs: pl.DataFrame) -> pl.DataFrame:
 
 def points(results: SweepResults, names: list[str]) -> list[dict[str, Any]]:
     """For `--json`: each point with its levels, seeds, and median and interval of each measure."""
-    # No columns but these: a table of many runs is not read whole.
-    runs = _shown(results, names)
-    found = []
-    for number, *levels, count in results.heads().iter_rows():
-        good = runs.filter(pl.col("point") == number)
-        values = {name: quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in names}
-        found.append(
-            {
-                "point": number,
-                "levels": dict(zip(results.axes, levels, strict=True)),
-                "seeds": good.height,
-                "failed": count - good.height,
-                "medians": {name: _plain(value) for name, value in values.items()},
-            }
-        )
+    medians = {name: _medians(results, name) for name in names}
+    return [
+        {
+            "point": number,
+            "levels": dict(zip(results.axes, levels, strict=True)),
+            "seeds": good,
+            "failed": count - good,
+            "medians": {name: of[number] for name, of in medians.items()},
+        }
+        for number, *levels, count, good in results.heads().iter_rows()
+    ]
+
+
+def _medians(results: SweepResults, name: str) -> dict[int, dict[str, Any]]:
+    """The median of a measure with its interval at each point. One column is read at a time: many runs need no more."""
+    of = (name,) if name in results.columns else _GOODPUT_OF
+    runs = with_goodput(results.some("point", *of))
+    found: dict[int, dict[str, Any]] = defaultdict(lambda: _plain(quantile_interval([], 0.5, _CI)))
+    for (point,), rows in runs.group_by("point"):
+        found[point] = _plain(quantile_interval(rows[name].to_numpy(), 0.5, _CI))
     return found
-
-
-def _shown(results: SweepResults, names: list[str]) -> pl.DataFrame:
-    there = [name for name in dict.fromkeys((*names, *_GOODPUT_OF)) if name in results.columns]
-    return with_goodput(results.some("point", *there)).select("point", *names)
 
 
 def _plain(found: Interval) -> dict[str, Any]:
@@ -97,15 +98,13 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
     failed = results.failed > 0
     columns += ["failed"] if failed else []
     columns += ["rate over time"] if rates else []
-    runs = results.some("point", *resent)
+    again = [_medians(results, name) for name in resent]
     rows = []
     for point in points(results, names):
         cells = [label(level) for level in point["levels"].values()]
         cells += [_interval(point["medians"][name], _scaled(name)[1]) for name in names]
         if resent:
-            good = runs.filter(pl.col("point") == point["point"])
-            counts = [quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in resent]
-            cells.append(" / ".join(_interval(_plain(count), 1.0) for count in counts))
+            cells.append(" / ".join(_interval(of[point["point"]], 1.0) for of in again))
         cells.append(str(point["seeds"]))
         cells += [str(point["failed"])] if failed else []
         cells += [rates.get(point["point"], "")] if rates else []

@@ -12,6 +12,7 @@ import polars as pl
 from airloom import tables
 from airloom.errors import UsageError
 from airloom.json_file import read_json
+from airloom.sweep.axes import seeds
 from airloom.sweep.layout import LEADING, MANIFEST
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class SweepResults:
         return {axis["key"]: [level["label"] for level in axis["levels"]] for axis in self.manifest["axes"]}
 
     @cached_property
+    def seeds(self) -> Sequence[int]:
+        """The seeds of every point."""
+        return seeds(self.manifest["seeds"])
+
+    @cached_property
     def all_runs(self) -> pl.DataFrame:
         """One row per run, failed ones too: `point`, axes, `seed`, `run_id`, `status`, `error`, and the summary."""
         return self.table("runs")
@@ -62,23 +68,26 @@ class SweepResults:
         return tables.read(self._place, columns, pl.col("status") == "ok")
 
     def heads(self) -> pl.DataFrame:
-        """One row per point: `point`, its axes, and how many runs it has."""
-        rows = tables.read(self._place, ["point", *self.axes])
-        return rows.group_by("point", maintain_order=True).agg(*(pl.first(axis) for axis in self.axes), pl.len())
+        """One row per point: `point`, its axes, how many runs it has, and how many of them are good."""
+        good = (pl.col("status") == "ok").sum().alias("good")
+        with tables.scanned(self._place) as rows:
+            points = rows.group_by("point").agg(*(pl.first(axis) for axis in self.axes), pl.len(), good)
+            return points.sort("point").collect(engine="streaming")
 
     @cached_property
-    def _statuses(self) -> dict[str, int]:
-        return dict(tables.read(self._place, ["status"])["status"].value_counts().iter_rows())
+    def _counts(self) -> tuple[int, int]:
+        counts = self.heads().select("len", "good").sum()
+        return int(counts["len"][0]), int(counts["good"][0])
 
     @property
     def total(self) -> int:
         """How many runs there are."""
-        return sum(self._statuses.values())
+        return self._counts[0]
 
     @property
     def failed(self) -> int:
         """How many of them did not come to their end."""
-        return self.total - self._statuses.get("ok", 0)
+        return self.total - self._counts[1]
 
     @cached_property
     def columns(self) -> list[str]:

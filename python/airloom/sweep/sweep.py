@@ -142,7 +142,7 @@ class Sweep:
             "clock": self.clock,
             "axes": self._axes,
             "points": len(self.points),
-            "seeds": list(self.seeds),
+            "seeds": axes_.seeds_text(self.seeds),
             "tables": list(self.tables),
             "folders": self.folders,
             "run_command": self.command,
