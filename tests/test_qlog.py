@@ -176,7 +176,8 @@ def test_a_capture_switches_protection_on_and_changes_no_time() -> None:
 
 
 def test_the_draft_has_tcp_and_rlc_on_the_same_axis() -> None:
-    run = al.load("umts-page", {"run.record": ["packets", "congestion"]}).run(out="umts", force=True)
+    run = al.load("umts-page", {"run.record": ["qlog"]}).run(out="umts", force=True)
+    assert run.manifest["scenario"]["run"]["record"] == ["qlog", "packets", "congestion"]
     made = {file.stem: records(file) for file in export(run, "draft", Path("exported"))}
     assert {"flow-1_gateway.radio.ip", "flow-1_origin", "radio.rlc.dl.tx", "radio.rlc.dl.rx"} <= made.keys()
     for head, *events in made.values():
@@ -199,11 +200,11 @@ def test_the_draft_has_tcp_and_rlc_on_the_same_axis() -> None:
 
 
 def test_the_export_of_sctp_and_what_has_no_events() -> None:
-    run = al.load("sctp-page", {"run.record": ["packets", "congestion"], "run.until": "5s"}).run(out="sctp", force=True)
+    run = al.load("sctp-page", {"run.record": ["qlog"], "run.until": "5s"}).run(out="sctp", force=True)
     names = {event["name"] for file in export(run, "qvis", Path("q")) for event in records(file)[1:]}
     assert {"airloom-sctp:packet_sent", "airloom-sctp:recovery_metrics_updated"} <= names
     nothing = al.load("umts-page", {"run.record": "none"}).run(out="nothing", force=True)
-    with pytest.raises(UsageError, match="has no events"):
+    with pytest.raises(UsageError, match=r'has no events .* add "qlog"'):
         export(nothing, "draft", Path("none"))
     assert not Path("none").exists()
     done = airloom("export", nothing.folder)
@@ -214,8 +215,11 @@ def test_the_export_of_sctp_and_what_has_no_events() -> None:
 def test_qvis_gets_the_names_and_places_of_version_0_3() -> None:
     run = recorded("qlog")
     done = airloom("export", run.folder, "--qlog", "qvis", "--json")
-    files = [Path(file) for file in json.loads(done.out)["files"]]
+    every = [Path(file) for file in json.loads(done.out)["files"]]
+    # Behind them come those of the radio link's layer.
+    files, layers = every[: len(run.qlogs)], every[len(run.qlogs) :]
     assert [file.name for file in files] == [file.name for file in run.qlogs]
+    assert {file.stem for file in layers} == {f"radio.rlc.{way}.{end}" for way in ("dl", "ul") for end in ("tx", "rx")}
     assert files[0].parent == run.folder / "qlog-qvis"
     for file, original in zip(files, run.qlogs, strict=True):
         head, *events = records(file)

@@ -40,8 +40,7 @@ def export(run: Run, dialect: str, place: Path) -> list[Path]:
         made.append(_write(place / f"{trace.name}.sqlog", dialect, trace.header(title), trace.events))
     if not made:
         raise UsageError(
-            f'{run.folder} has no events: add "qlog" to `record` in [run] for QUIC, "packets" and "congestion" for '
-            "TCP, SCTP and RLC, and run again"
+            f'{run.folder} has no events of QUIC, TCP, SCTP or RLC: add "qlog" to `record` in [run], and run again'
         )
     return made
 

@@ -77,6 +77,11 @@ fn record(node: &Node) -> Result<Vec<RecordKind>, Fault<'_>> {
         Fault::when(kinds.contains(&kind), item, format_args!("`{name}` is asked for twice"))?;
         kinds.push(kind);
     }
+    if kinds.contains(&RecordKind::Qlog) {
+        // QUIC alone writes events itself; those of TCP, SCTP and RLC are made of these tables afterwards.
+        let tables = [RecordKind::Packets, RecordKind::Congestion];
+        kinds.extend(tables.into_iter().filter(|table| !kinds.contains(table)).collect::<Vec<_>>());
+    }
     Ok(kinds)
 }
 

@@ -289,7 +289,7 @@ pub enum RecordKind {
     Congestion,
     /// The objects table: a row per object of each page.
     Objects,
-    /// The events of each QUIC connection, in a file for each end.
+    /// The events of each QUIC connection, in a file for each end; and packets and congestion, which have those of TCP, SCTP and RLC.
     Qlog,
 }
 

@@ -253,6 +253,19 @@ fn a_set_changes_values_and_opens_short_forms() {
 }
 
 #[test]
+fn events_of_connections_bring_the_tables_that_those_of_other_layers_are_made_of() {
+    let record = |kinds: &str| with(CHAIN, &[("run.record", kinds)]).unwrap().run.record;
+    assert_eq!(record("qlog"), [RecordKind::Qlog, RecordKind::Packets, RecordKind::Congestion]);
+    let all = [RecordKind::Packets, RecordKind::Qlog, RecordKind::Congestion];
+    assert_eq!(record("[\"packets\", \"qlog\"]"), all);
+    assert_eq!(
+        record("[\"packets\", \"qlog\", \"congestion\"]"),
+        all,
+        "what is understood means the same again"
+    );
+}
+
+#[test]
 fn setting_one_direction_keeps_the_default_of_the_other() {
     let s =
         with(GRAPH, &[("links.radio.rate.downlink", "2Mbit/s"), ("links.lan.delay.uplink", "3ms")]).unwrap();
