@@ -6,10 +6,12 @@ use airloom_system_tests::complete;
 
 const SPLIT: &str = r#"{ proxy = "split-tcp" }"#;
 const CACHE: &str = r#"{ proxy = { http-cache = { mode = "addressed" } } }"#;
+const H3: &str = "http = \"3\"";
 
 /// Both ends turn Nagle's algorithm off, as browsers and servers do: the small frames of HTTP/2 would hold back requests behind them.
 /// A page of twelve objects at `origin`, with settings of the client, the gateway and the server; `loss` on the radio link.
 fn load(client: &str, gateway: &str, server: &str, loss: f64) -> BTreeMap<String, f64> {
+    let transport = if server == H3 { "quic = {}" } else { "tcp = { nagle = \"off\" }" };
     let text = format!(
         r#"
         path = ["mobile", "radio", "gateway", "internet", "origin"]
@@ -17,11 +19,11 @@ fn load(client: &str, gateway: &str, server: &str, loss: f64) -> BTreeMap<String
         connections = 1
         pages = [["/20kB.html", "/9kB", "/8kB", "/7kB", "/6kB", "/5kB", "/4kB", "/3kB", "/2kB", "/1kB", "/30kB", "/10"]]
         {client}
-        [hosts.mobile.transport.tcp]
-        nagle = "off"
+        [hosts.mobile.transport]
+        {transport}
         [hosts]
         gateway = {gateway}
-        origin = {{ app = {{ http-server = {{ {server} }} }}, transport = {{ tcp = {{ nagle = "off" }} }} }}
+        origin = {{ app = {{ http-server = {{ {server} }} }}, transport = {{ {transport} }} }}
         [links]
         radio = {{ bearer = "wireline", rate = "1Mbit/s", delay = "100ms", queue = "100 packets", loss = {{ downlink = {loss}, uplink = {loss} }} }}
         internet = {{ bearer = "wireline", rate = "10Mbit/s", delay = "20ms", queue = "200 packets" }}
@@ -52,6 +54,14 @@ fn every_version_passes_every_gateway_and_loss() {
                     assert_eq!(values["gateway.tunnels"], values["mobile.connections"], "{client}");
                 }
             }
+        }
+        // QUIC is for nobody between: proxies for TCP pass its datagrams on as a router does.
+        let routed = load(H3, "{}", H3, loss);
+        assert_eq!(routed["origin.connections_h3"], 1.0);
+        assert_eq!(routed["resent"] > 0.0, loss > 0.0, "{}", routed["resent"]);
+        for gateway in [SPLIT, CACHE] {
+            let through = load(H3, gateway, H3, loss);
+            assert_eq!(through["page_load_s"], routed["page_load_s"], "{gateway}");
         }
     }
 }
