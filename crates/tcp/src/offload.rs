@@ -167,7 +167,7 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
     let peer = snd.window_edge().saturating_sub(snd.nxt());
     let limit = room.min(peer);
     let last_block = snd.nxt() + there >= snd.end();
-    if (!last_block && limit >= there) || limit >= snd.wnd().min(tx.window.cwnd) / WINDOW_PART {
+    if (!last_block && limit >= there) || limit >= snd.wnd().min(tx.window.cwnd()) / WINDOW_PART {
         return None;
     }
     let (head, srtt) = (snd.sent.front()?, tx.rtt.srtt()?);

@@ -60,7 +60,7 @@ impl Recovery {
     pub fn fills_window(&self, tx: &Sender) -> bool {
         match self {
             Recovery::Segments(s) => s.fills_window(tx),
-            Recovery::Octets(o) => o.pipe(tx) >= tx.window.cwnd,
+            Recovery::Octets(o) => o.pipe(tx) >= tx.window.cwnd(),
         }
     }
 

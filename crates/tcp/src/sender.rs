@@ -12,7 +12,7 @@ use airloom_base::{Duration, Instant};
 
 use super::config::{Config, IdleRestart, LossWindow, Nagle};
 use super::congestion::delivery_rate::Sampler;
-use super::congestion::validation::{Usage, remembered};
+use super::congestion::validation::Usage;
 use super::congestion::{About, Ack, Controller, Departure, FastRecovery, Hears, Phase, Window, pacing};
 use super::ecn::Ecn;
 use super::liveness::Liveness;
@@ -245,7 +245,7 @@ impl Sender {
     /// The congestion window in segments.
     #[inline]
     pub fn cwnd_segments(&self) -> u64 {
-        self.window.cwnd / self.snd.mss()
+        self.window.cwnd() / self.snd.mss()
     }
 
     /// What an acknowledgement that brings nothing would bring the controller.
@@ -267,7 +267,7 @@ impl Sender {
         match self.config.loss_window {
             //= RFC 5681 (3.2, step 2): what limited transmit let out does not count.
             LossWindow::FlightSize => self.snd.outstanding().saturating_sub(limited),
-            LossWindow::Cwnd => self.window.cwnd,
+            LossWindow::Cwnd => self.window.cwnd(),
         }
     }
 
@@ -280,7 +280,7 @@ impl Sender {
     //= sent before it expires (MUST).
     /// Is this what a report of congestion means now?
     pub fn must_wait_for_timer(&self) -> bool {
-        self.config.ecn_wait && self.window.cwnd <= self.snd.mss()
+        self.config.ecn_wait && self.window.cwnd() <= self.snd.mss()
     }
 
     /// How many octets of new data (zero: a bare FIN) may be sent now, but for the congestion window. `room`: payload that
@@ -345,18 +345,8 @@ impl Sender {
         match self.config.idle_restart {
             IdleRestart::Off => return,
             //= RFC 5681 (4.1): nothing sent for a timeout: not more than the initial window.
-            IdleRestart::InitialWindow => self.window.cwnd = self.window.cwnd.min(initial),
-            //= RFC 2861 (3.2): half for each timeout that passed; the threshold remembers the window.
-            IdleRestart::Halve => {
-                let floor = initial.min(self.window.cwnd);
-                self.window.ssthresh = remembered(&self.window);
-                let mut left = idle;
-                while left > rto && self.window.cwnd > floor {
-                    self.window.cwnd /= 2;
-                    left -= rto;
-                }
-                self.window.cwnd = self.window.cwnd.max(floor);
-            }
+            IdleRestart::InitialWindow => self.window.restart(initial),
+            IdleRestart::Halve => self.window.decay(idle, rto, initial),
         }
         self.liveness.sent(now);
         self.usage.restart(now);

@@ -67,7 +67,7 @@ impl HyStart {
             self.round_min = None;
             self.samples = 0;
         }
-        if window.cwnd < LOW_WINDOW * window.mss {
+        if window.cwnd() < LOW_WINDOW * window.mss() {
             return;
         }
         if ack.now.since(self.last_ack) <= ACK_DELTA {
@@ -86,7 +86,7 @@ impl HyStart {
             self.found |= round_min > least + growth;
         }
         if self.found {
-            window.ssthresh = window.cwnd;
+            window.end_slow_start();
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
 
     fn slow_start(segments: u64) -> Window {
         let mut window = Window::new(&Profile::Linux.settings(), MSS);
-        window.cwnd = segments * MSS;
+        window.set_cwnd(segments * MSS);
         window
     }
 
@@ -137,7 +137,7 @@ mod tests {
             };
             h.observe(window, &ack);
             if !window.in_slow_start() {
-                assert_eq!(window.ssthresh, window.cwnd);
+                assert_eq!(window.ssthresh(), window.cwnd());
                 return Some(i);
             }
         }

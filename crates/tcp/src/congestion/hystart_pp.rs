@@ -40,7 +40,7 @@ impl HyStartPp {
     #[inline]
     pub fn observe(&mut self, window: &mut Window, ack: &Ack) {
         //= RFC 9406 (4.3): only the initial slow start, in which the threshold is arbitrarily high.
-        if !self.done && window.ssthresh == u64::MAX {
+        if !self.done && window.ssthresh() == u64::MAX {
             self.look(window, ack);
         }
     }
@@ -77,7 +77,7 @@ impl HyStartPp {
             //= RFC 9406 (4.2): a round in which it began counts as one.
             *rounds += 1;
             if *rounds >= CSS_ROUNDS {
-                window.ssthresh = window.cwnd;
+                window.end_slow_start();
                 self.lost();
             }
         }
@@ -87,8 +87,9 @@ impl HyStartPp {
     #[inline]
     pub fn grow(&self, window: &mut Window, ack: &Ack) {
         //= RFC 9406 (4.3): L is infinite for a sender that paces.
-        let octets = if ack.paced { ack.octets } else { ack.octets.min(L * window.mss) };
-        window.cwnd += if self.css.is_some() { octets / CSS_GROWTH_DIVISOR } else { octets };
+        let octets = if ack.paced { ack.octets } else { ack.octets.min(L * window.mss()) };
+        let growth = if self.css.is_some() { octets / CSS_GROWTH_DIVISOR } else { octets };
+        window.set_cwnd(window.cwnd() + growth);
     }
 
     /// A loss, or ECN: the initial slow start is over.
@@ -118,7 +119,7 @@ mod tests {
     impl Flow {
         fn new() -> Self {
             let mut window = Window::new(&Profile::Rfc.settings(), MSS);
-            window.cwnd = 10 * MSS;
+            window.set_cwnd(10 * MSS);
             let mut flow = Flow { h: HyStartPp::default(), window, una: 0 };
             // The handshake ends the round before the first.
             flow.h.observe(&mut flow.window, &Ack { una: 0, nxt: 10, ..Ack::default() });
@@ -127,7 +128,7 @@ mod tests {
 
         /// Ten acknowledgements of a segment with `rtt`; the last of them ends the round. Returns the growth.
         fn round(&mut self, rtt: u64) -> u64 {
-            let before = self.window.cwnd;
+            let before = self.window.cwnd();
             let end = self.una + 10;
             for _ in 0..10 {
                 self.una += 1;
@@ -138,7 +139,7 @@ mod tests {
                     self.h.grow(&mut self.window, &ack);
                 }
             }
-            self.window.cwnd - before
+            self.window.cwnd() - before
         }
     }
 
@@ -157,7 +158,7 @@ mod tests {
             // The fifth, the one in which it began counted, is the last.
             assert_eq!(f.round(longer), 2250);
             assert!(!f.window.in_slow_start());
-            assert_eq!(f.window.ssthresh, f.window.cwnd);
+            assert_eq!(f.window.ssthresh(), f.window.cwnd());
         }
     }
 
@@ -176,9 +177,9 @@ mod tests {
         let mut f = Flow::new();
         let ack = Ack { octets: 20 * MSS, ..Ack::default() };
         f.h.grow(&mut f.window, &ack);
-        assert_eq!(f.window.cwnd, 18 * MSS);
+        assert_eq!(f.window.cwnd(), 18 * MSS);
         f.h.grow(&mut f.window, &Ack { paced: true, ..ack });
-        assert_eq!(f.window.cwnd, 38 * MSS);
+        assert_eq!(f.window.cwnd(), 38 * MSS);
     }
 
     #[test]

@@ -211,13 +211,13 @@ pub trait Controller: Send {
     /// The slow start threshold after a loss, when `base` octets count as the window.
     fn ssthresh(&mut self, window: &Window, base: u64) -> u64 {
         //= RFC 5681 (3.1, equation 4): half of what is in flight, at least two segments.
-        (base / 2).max(2 * window.mss)
+        (base / 2).max(2 * window.mss())
     }
     /// The threshold after a report of congestion (ECN); `abe`: after such a report the window shrinks less (RFC 8511).
     fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
         //= RFC 8511 (3, 4): 0.8 of what is in flight, at least two segments; in congestion avoidance only.
         if abe && !window.in_slow_start() {
-            (base * 8 / 10).max(2 * window.mss)
+            (base * 8 / 10).max(2 * window.mss())
         } else {
             self.ssthresh(window, base)
         }
@@ -286,7 +286,7 @@ pub(super) mod tests {
 
         /// The window in segments.
         pub fn segments(&self) -> u64 {
-            self.window.cwnd / MSS
+            self.window.cwnd() / MSS
         }
 
         /// All segments of the window are acknowledged within `rtt`, which is measured each time.
@@ -303,7 +303,7 @@ pub(super) mod tests {
                     delivered: MSS,
                     una: self.una,
                     nxt: nxt + i * MSS,
-                    in_flight: self.window.cwnd,
+                    in_flight: self.window.cwnd(),
                     rtt: Some(rtt),
                     srtt: Some(rtt),
                     ..Ack::default()

@@ -74,7 +74,7 @@ impl Controller for Probing {
         match self.keep {
             // Immediate recovery: what was lost is repaired with the window as it is.
             Some(prior) => prior.cwnd,
-            None => (base / 2).max(2 * window.mss),
+            None => (base / 2).max(2 * window.mss()),
         }
     }
     fn on_event(&mut self, window: &mut Window, now: Instant, event: Event) {
@@ -122,14 +122,14 @@ mod tests {
     #[test]
     fn the_window_stays_where_the_round_trip_is_no_longer_than_before() {
         let (window, ssthresh) = after_probes([80, 120]);
-        assert_eq!((window.cwnd, window.ssthresh, ssthresh), (20_000, 15_000, 20_000));
+        assert_eq!((window.cwnd(), window.ssthresh(), ssthresh), (20_000, 15_000, 20_000));
     }
 
     #[test]
     fn and_is_reduced_where_one_of_them_is_longer() {
         for times in [[80, 121], [121, 80]] {
             let (window, ssthresh) = after_probes(times);
-            assert_eq!((window.cwnd, ssthresh), (1000, 9000));
+            assert_eq!((window.cwnd(), ssthresh), (1000, 9000));
         }
     }
 }

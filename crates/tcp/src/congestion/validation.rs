@@ -53,16 +53,12 @@ impl Usage {
     #[inline]
     pub fn is_limited(&self, window: &Window) -> bool {
         // In slow start half of the window is enough: the flow could double.
-        self.limited || (window.in_slow_start() && window.cwnd < 2 * self.peak)
+        self.limited || (window.in_slow_start() && window.cwnd() < 2 * self.peak)
     }
 
     /// RFC 2861 (3.2): the window moves half of the way to what was used; the threshold remembers it.
     pub fn shrink(&mut self, now: Instant, window: &mut Window, initial: u64) {
-        let used = self.used.max(initial);
-        if used < window.cwnd {
-            window.ssthresh = remembered(window);
-            window.cwnd = (window.cwnd + used) / 2;
-        }
+        window.approach(self.used.max(initial));
         self.full_at = now;
         self.used = 0;
     }
@@ -74,11 +70,6 @@ impl Usage {
     }
 }
 
-/// The threshold that remembers three quarters of a window given up without a loss (RFC 2861 3.2).
-pub fn remembered(window: &Window) -> u64 {
-    window.ssthresh.max(window.cwnd / 4 * 3)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::config::Config;
@@ -87,11 +78,11 @@ mod tests {
     #[test]
     fn a_window_that_is_half_used_counts_as_limiting_in_slow_start_only() {
         let mut window = Window::new(&Config::default(), 1000);
-        window.cwnd = 10_000;
+        window.set_cwnd(10_000);
         let mut usage = Usage::new(Instant::ZERO);
         usage.sent(Instant::ZERO, &window, false, 6000, (0, 6000));
         assert!(usage.is_limited(&window));
-        window.ssthresh = 5000;
+        window.set_ssthresh(5000);
         assert!(!usage.is_limited(&window));
         usage.sent(Instant::ZERO, &window, true, 10_000, (0, 10_000));
         assert!(usage.is_limited(&window));
@@ -105,6 +96,6 @@ mod tests {
         let later = Instant::ZERO + Duration::from_secs(2);
         assert_eq!(usage.sent(later, &window, false, 12_000, (0, 12_000)), Some(Duration::from_secs(2)));
         usage.shrink(later, &mut window, 10_000);
-        assert_eq!((window.cwnd, window.ssthresh), (26_000, 30_000));
+        assert_eq!((window.cwnd(), window.ssthresh()), (26_000, 30_000));
     }
 }

@@ -75,25 +75,25 @@ impl Vegas {
         if !self.delay_based {
             return;
         }
-        let mss = window.mss;
+        let mss = window.mss();
         // Diff of the paper, in octets: what is in the queue.
         let part = |octets: u64, of: Duration| {
             (u128::from(octets) * u128::from(of.as_nanos()) / u128::from(rtt.as_nanos().max(1))) as u64
         };
-        let queued = part(window.cwnd, rtt.saturating_sub(base));
+        let queued = part(window.cwnd(), rtt.saturating_sub(base));
         let (alpha, beta, gamma) =
             (u64::from(self.settings.alpha), u64::from(self.settings.beta), u64::from(self.settings.gamma));
         if window.in_slow_start() {
             if queued > gamma * mss {
                 // What the path holds without a queue, and a segment.
-                window.cwnd = window.cwnd.min(part(window.cwnd, base) + mss).max(2 * mss);
-                window.ssthresh = window.cwnd;
+                window.set_cwnd(window.cwnd().min(part(window.cwnd(), base) + mss).max(2 * mss));
+                window.end_slow_start();
             }
         } else if queued > beta * mss {
-            window.cwnd = window.cwnd.saturating_sub(mss).max(2 * mss);
-            window.ssthresh = window.ssthresh.min(window.cwnd);
+            window.set_cwnd(window.cwnd().saturating_sub(mss).max(2 * mss));
+            window.set_ssthresh(window.ssthresh().min(window.cwnd()));
         } else if queued < alpha * mss {
-            window.cwnd += mss;
+            window.set_cwnd(window.cwnd() + mss);
         }
     }
 }
@@ -166,7 +166,7 @@ mod tests {
         // 20 * (rtt - 100) / rtt = queued.
         let rtt = Duration::from_micros(100_000 * 20 / (20 - queued) + 10);
         (0..3).for_each(|_| {
-            w.window.cwnd = 20 * MSS;
+            w.window.set_cwnd(20 * MSS);
             w.round_trip(&mut vegas, rtt);
         });
         w.segments() as i64 - 20
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn slow_start_doubles_every_other_round_and_ends_above_gamma() {
         let (mut vegas, mut w) = flow(4);
-        w.window.ssthresh = u64::MAX;
+        w.window.set_ssthresh(u64::MAX);
         let mut windows = Vec::new();
         for _ in 0..5 {
             w.round_trip(&mut vegas, ms(100));

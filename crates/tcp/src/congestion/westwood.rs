@@ -65,11 +65,11 @@ impl Controller for Westwood {
     }
     fn ssthresh(&mut self, window: &Window, base: u64) -> u64 {
         let Some(rtt_min) = self.rtt_min.filter(|_| self.bandwidth > 0) else {
-            return (base / 2).max(2 * window.mss);
+            return (base / 2).max(2 * window.mss());
         };
         let octets = u128::from(self.bandwidth) * u128::from(rtt_min.as_nanos()) / 1_000_000_000;
         // What the path carries, but never more than there was.
-        u64::try_from(octets).unwrap_or(u64::MAX).min(window.cwnd).max(2 * window.mss)
+        u64::try_from(octets).unwrap_or(u64::MAX).min(window.cwnd()).max(2 * window.mss())
     }
     fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
         self.slow_start.on_event(now, event);
@@ -98,7 +98,7 @@ mod tests {
         // Without growth: 20 to 30 segments per 100 ms at first, then per 200 ms because of a queue.
         (0..10).for_each(|_| w.round_trip(&mut westwood, Duration::from_millis(100)));
         (0..60).for_each(|_| {
-            w.window.cwnd = 40 * MSS;
+            w.window.set_cwnd(40 * MSS);
             w.round_trip(&mut westwood, Duration::from_millis(200));
         });
         // 200 segments a second for 100 ms are 20 segments, half of the window of 40.
@@ -107,7 +107,7 @@ mod tests {
         // A loss with an empty queue costs nothing.
         let (mut westwood, mut w) = flow(20);
         (0..60).for_each(|_| {
-            w.window.cwnd = 20 * MSS;
+            w.window.set_cwnd(20 * MSS);
             w.round_trip(&mut westwood, Duration::from_millis(100));
         });
         let ssthresh = westwood.ssthresh(&w.window, 20 * MSS);

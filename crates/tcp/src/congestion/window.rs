@@ -1,18 +1,26 @@
 //! The congestion window that all controllers share, and the growth of RFC 5681 with its three ways of counting.
 //! A circle, of which `config.rs` says why.
 
+use airloom_base::Duration;
+
 use super::super::config::{AckCounting, Config};
 use super::{Ack, Phase};
 
+/// No window is larger than this, in octets: sums and products of a window need no care.
+const LARGEST: u64 = 1 << 40;
+
 /// The congestion window, in octets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, getset::CopyGetters)]
 pub struct Window {
-    /// Congestion window.
-    pub cwnd: u64,
+    /// Congestion window; never zero, and at most a terabyte.
+    #[getset(get_copy = "pub")]
+    cwnd: u64,
     /// Slow start threshold; `u64::MAX` before the first loss.
-    pub ssthresh: u64,
-    /// Octets of a full segment.
-    pub mss: u64,
+    #[getset(get_copy = "pub")]
+    ssthresh: u64,
+    /// Octets of a full segment; never zero, and the same as the sender has.
+    #[getset(get_copy = "pub")]
+    mss: u64,
     /// What was acknowledged towards the next step of congestion avoidance: octets, or segments.
     credit: u64,
     counting: AckCounting,
@@ -42,6 +50,22 @@ impl Window {
         }
     }
 
+    /// The window is what a controller, or a rule of recovery, has reckoned.
+    #[inline]
+    pub fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.clamp(1, LARGEST);
+    }
+
+    /// The threshold moves without a loss.
+    pub fn set_ssthresh(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
+    }
+
+    /// Slow start ends where the window stands.
+    pub fn end_slow_start(&mut self) {
+        self.ssthresh = self.cwnd;
+    }
+
     /// Is this slow start? (At equality the standard allows either.)
     #[inline]
     pub fn in_slow_start(&self) -> bool {
@@ -50,7 +74,7 @@ impl Window {
 
     /// A loss or a timeout: avoidance begins to count again.
     pub fn cut(&mut self, cwnd: u64, ssthresh: u64) {
-        self.cwnd = cwnd;
+        self.set_cwnd(cwnd);
         self.ssthresh = ssthresh;
         self.credit = 0;
     }
@@ -118,6 +142,71 @@ impl Window {
             self.credit -= steps * needed;
             self.cwnd += steps * self.mss;
         }
+    }
+
+    // What the sender does to it
+
+    /// Segments have `mss` octets: so the handshake says.
+    pub(in super::super) fn set_mss(&mut self, mss: u64) {
+        self.mss = mss;
+    }
+
+    /// The handshake is over: the window is `initial`.
+    pub(in super::super) fn begin(&mut self, initial: u64) {
+        self.set_cwnd(initial);
+    }
+
+    /// The path takes segments of `mss` octets only.
+    pub(in super::super) fn in_smaller_segments(&mut self, mss: u64) {
+        //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.
+        self.set_cwnd((self.cwnd * mss / self.mss).max(mss));
+        self.mss = mss;
+    }
+
+    /// A reduction is over: the window is the threshold, or `at_most` if that is less.
+    pub(in super::super) fn settle(&mut self, at_most: u64) {
+        self.set_cwnd(self.ssthresh.min(at_most));
+    }
+
+    /// RFC 5681 (3.2, step 4): a duplicate shows that a segment has left the network.
+    pub(in super::super) fn inflate(&mut self) {
+        self.set_cwnd(self.cwnd + self.mss);
+    }
+
+    /// RFC 6582 (3.2, step 3): what a partial acknowledgement of `octets` takes off an inflated window.
+    pub(in super::super) fn deflate(&mut self, octets: u64) {
+        let back = if octets >= self.mss { self.mss } else { 0 };
+        self.cwnd = (self.cwnd.saturating_sub(octets) + back).max(self.mss);
+    }
+
+    /// RFC 5681 (4.1): after an idle time it is not more than the initial window.
+    pub(in super::super) fn restart(&mut self, initial: u64) {
+        self.cwnd = self.cwnd.min(initial);
+    }
+
+    /// RFC 2861 (3.2): half for each `rto` of an idle time, not below `initial`; the threshold remembers the window.
+    pub(in super::super) fn decay(&mut self, idle: Duration, rto: Duration, initial: u64) {
+        self.remember();
+        let floor = initial.min(self.cwnd);
+        let mut left = idle;
+        while left > rto && self.cwnd > floor {
+            self.cwnd /= 2;
+            left -= rto;
+        }
+        self.cwnd = self.cwnd.max(floor);
+    }
+
+    /// RFC 2861 (3.2): half of the way to what was used of it; the threshold remembers the window.
+    pub(super) fn approach(&mut self, used: u64) {
+        if used < self.cwnd {
+            self.remember();
+            self.cwnd = (self.cwnd + used) / 2;
+        }
+    }
+
+    /// Three quarters of a window given up without a loss are remembered by the threshold.
+    fn remember(&mut self) {
+        self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
     }
 
     /// What to return to if the reduction that follows turns out to have been a mistake.

@@ -62,7 +62,7 @@ impl Connection {
     fn room_for_more(&mut self) {
         // Linux: only if the window would take more than what is there.
         if self.tx.config.send_autotuning
-            && self.recovery.in_flight(&self.tx) + self.tx.snd.unsent() < self.tx.window.cwnd
+            && self.recovery.in_flight(&self.tx) + self.tx.snd.unsent() < self.tx.window.cwnd()
         {
             self.expand_send_buffer();
         }
@@ -76,7 +76,12 @@ impl Connection {
         let tx = &mut self.tx;
         if tx.config.send_autotuning {
             let reordering = self.recovery.reordering();
-            tx.snd.raise_limit(autotuning::send_buffer(&tx.config, tx.window.cwnd, tx.snd.mss(), reordering));
+            tx.snd.raise_limit(autotuning::send_buffer(
+                &tx.config,
+                tx.window.cwnd(),
+                tx.snd.mss(),
+                reordering,
+            ));
         }
     }
 
@@ -111,9 +116,7 @@ impl Connection {
             return;
         }
         self.tx.snd.set_mss(mss);
-        self.tx.window.mss = mss;
-        //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.
-        self.tx.window.cwnd = (self.tx.window.cwnd * mss / old).max(mss);
+        self.tx.window.in_smaller_segments(mss);
         if self.tx.facts.established.is_some() && self.tx.snd.una() < self.tx.snd.nxt() {
             self.recovery.in_smaller_segments(&mut self.tx, mss);
             self.tx.hold |= hold::MTU;

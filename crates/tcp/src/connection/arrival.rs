@@ -122,7 +122,7 @@ impl Connection {
         self.tx.probing.negotiate(h.flags, options.probe, self.tx.about.probes);
         let mss = self.effective_mss(options.mss);
         self.tx.snd.set_mss(mss);
-        self.tx.window.mss = mss;
+        self.tx.window.set_mss(mss);
         //= RFC 7323 (2.2): the window of a segment with SYN is not scaled.
         self.tx.snd.set_window(self.rcv.irs(), self.tx.snd.una(), u64::from(h.window));
     }

@@ -205,14 +205,13 @@ impl Connection {
     fn established(&mut self, now: Instant) {
         self.tx.facts.established = Some(now);
         self.events.raise(event::OPENED);
-        self.tx.window.mss = self.tx.snd.mss();
         //= RFC 5681 (3.1): one segment after a lost SYN; RFC 6928 (2) forgives one.
         let initial = if self.tx.liveness.syns_lost() > self.tx.config.lost_syns_forgiven {
             self.tx.snd.mss()
         } else {
             self.tx.config.initial_window.octets(self.tx.snd.mss())
         };
-        self.tx.window.cwnd = initial;
+        self.tx.window.begin(initial);
         self.expand_send_buffer();
         if let Some(right_size) = &mut self.right_size {
             right_size.begin(now, &self.rcv);
@@ -340,7 +339,7 @@ impl Connection {
     #[cold]
     fn record_slowly(&mut self, cx: &mut Cx) {
         let srtt = self.tx.rtt.srtt();
-        let now = (self.tx.window.cwnd, self.tx.window.ssthresh, srtt.map_or(0, |d| d.as_nanos()));
+        let now = (self.tx.window.cwnd(), self.tx.window.ssthresh(), srtt.map_or(0, |d| d.as_nanos()));
         if now == self.recorded {
             return;
         }
@@ -349,8 +348,8 @@ impl Connection {
             at: cx.now,
             host: self.who.host,
             flow: self.who.flow,
-            cwnd: self.tx.window.cwnd,
-            ssthresh: self.tx.window.ssthresh,
+            cwnd: self.tx.window.cwnd(),
+            ssthresh: self.tx.window.ssthresh(),
             in_flight: self.recovery.in_flight(&self.tx),
             srtt,
             rto: self.tx.rtt.rto(&self.tx.config),

@@ -309,7 +309,7 @@ impl Connection {
         if tx.config.cwnd_validation {
             // Linux compares what is in flight with the window, and remembers what was outstanding.
             let in_flight = self.recovery.in_flight(tx);
-            let limited = held == Limit::Congestion || in_flight >= tx.window.cwnd;
+            let limited = held == Limit::Congestion || in_flight >= tx.window.cwnd();
             let in_flight = if by_segments { tx.snd.segments_out() * tx.snd.mss() } else { in_flight };
             tx.validate_window(now, held, limited, in_flight);
         }
@@ -319,7 +319,7 @@ impl Connection {
     #[inline(never)]
     fn note_application_limit(&mut self) {
         if let Some(in_flight) = self.recovery.in_flight_at_rest(&self.tx)
-            && in_flight < self.tx.window.cwnd
+            && in_flight < self.tx.window.cwnd()
             && let Some(rate) = &mut self.tx.rate
         {
             rate.limited_by_application(in_flight);

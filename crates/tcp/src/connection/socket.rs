@@ -221,7 +221,7 @@ impl Socket {
             pmtu: c.path.mtu,
             rtt,
             rttvar,
-            snd_ssthresh: (c.tx.window.ssthresh < u64::MAX).then(|| c.tx.window.ssthresh / snd.mss()),
+            snd_ssthresh: (c.tx.window.ssthresh() < u64::MAX).then(|| c.tx.window.ssthresh() / snd.mss()),
             snd_cwnd: c.tx.cwnd_segments(),
             advmss: c.local_mss(),
             reordering: counts.reordering,

@@ -46,7 +46,7 @@ impl Octets {
         self.eifel.waiting = tx.agreed.timestamps;
         self.eifel.retransmit_ts = None;
         //= RFC 4015 (3.1, step 0): what was in flight, or the threshold if that is more.
-        let pipe = tx.snd.outstanding().max(tx.window.ssthresh);
+        let pipe = tx.snd.outstanding().max(tx.window.ssthresh());
         self.eifel.pipe_prev = by_timeout.then_some(pipe);
         if by_timeout {
             //= RFC 4015 (3.1, step 0): SRTT_prev = SRTT + 2 * G.

@@ -17,37 +17,34 @@ impl Octets {
         if tx.recovers_by_sack() {
             if ack >= tx.recover {
                 //= RFC 6675 (5): the recovery point is acknowledged: recovery is over, the scoreboard stays.
-                self.leave_recovery(tx, now, tx.window.ssthresh);
+                self.leave_recovery(tx, now, u64::MAX);
             }
             return true;
         }
         if tx.about.recovery == FastRecovery::Reno {
             //= RFC 2581 (3.2, step 5): the first new acknowledgement deflates the window.
-            self.leave_recovery(tx, now, tx.window.ssthresh);
+            self.leave_recovery(tx, now, u64::MAX);
             return true;
         }
         if ack >= tx.recover {
             //= RFC 6582 (3.2, step 3): full acknowledgement: at most a segment more than is in flight.
             let flight = tx.snd.outstanding().max(mss) + mss;
-            self.leave_recovery(tx, now, tx.window.ssthresh.min(flight));
+            self.leave_recovery(tx, now, flight);
             return true;
         }
         //= RFC 6582 (3.2, step 3): partial acknowledgement: resend, deflate, add a segment back.
         tx.pending |= pending::HEAD;
         if !reduces_in_proportion(tx) {
-            tx.window.cwnd = tx.window.cwnd.saturating_sub(octets);
-            if octets >= mss {
-                tx.window.cwnd += mss;
-            }
-            tx.window.cwnd = tx.window.cwnd.max(mss);
+            tx.window.deflate(octets);
         }
         self.partial_acks += 1;
         self.partial_acks == 1 || tx.config.partial_ack == PartialAck::SlowButSteady
     }
 
-    fn leave_recovery(&mut self, tx: &mut Sender, now: Instant, cwnd: u64) {
+    /// Recovery is over; the window is the threshold, or `at_most`.
+    fn leave_recovery(&mut self, tx: &mut Sender, now: Instant, at_most: u64) {
         tx.mode = Mode::Open;
-        tx.window.cwnd = cwnd;
+        tx.window.settle(at_most);
         tx.dupacks = 0;
         self.limited = 0;
         tx.controller.on_event(&mut tx.window, now, Event::Open);
@@ -59,7 +56,7 @@ impl Octets {
             Mode::Open | Mode::Disorder | Mode::Cwr => {}
             //= RFC 5681 (3.2, step 4): a segment has left the network for each duplicate.
             Mode::Recovery if !tx.recovers_by_sack() && !reduces_in_proportion(tx) => {
-                tx.window.cwnd += tx.snd.mss();
+                tx.window.inflate();
                 return;
             }
             Mode::Recovery => {
@@ -103,7 +100,7 @@ impl Octets {
             tx.timers.arm(Alarm::Retransmission, at);
         }
         let ssthresh = tx.threshold_after_report(tx.loss_base(self.limited));
-        tx.window.cut(ssthresh.min(tx.window.cwnd), ssthresh);
+        tx.window.cut(ssthresh.min(tx.window.cwnd()), ssthresh);
         tx.controller.on_event(&mut tx.window, now, Event::CongestionReported);
         tx.ecn.reduced_for_report(tx.snd.nxt());
     }
@@ -113,7 +110,8 @@ impl Octets {
         let (una, nxt, mss) = (tx.snd.una(), tx.snd.nxt(), tx.snd.mss());
         self.eifel_begins(tx, false);
         //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
-        let ssthresh = if una < tx.ecn.recover() { tx.window.ssthresh } else { self.ssthresh_after_loss(tx) };
+        let ssthresh =
+            if una < tx.ecn.recover() { tx.window.ssthresh() } else { self.ssthresh_after_loss(tx) };
         self.dsack_undo_begins(tx);
         self.frto = Frto::Off;
         tx.ecn.reduced();
@@ -154,7 +152,7 @@ impl Octets {
         }
         //= RFC 5681 (3.1): the threshold falls once for a segment, however often its timer expires.
         let ssthresh =
-            if self.timed_out_at == una { tx.window.ssthresh } else { self.ssthresh_after_loss(tx) };
+            if self.timed_out_at == una { tx.window.ssthresh() } else { self.ssthresh_after_loss(tx) };
         self.timed_out_at = una;
         tx.window.cut(mss, ssthresh);
         tx.ecn.reduced();

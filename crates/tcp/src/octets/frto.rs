@@ -91,7 +91,7 @@ impl Octets {
     //= RFC 5682 (2.1, 3.1, step 3a): the loss was real; two round trips have passed, so three segments may be in flight.
     fn frto_fails(&mut self, tx: &mut Sender) {
         self.frto = Frto::Off;
-        tx.window.cwnd = 3 * tx.snd.mss();
+        tx.window.set_cwnd(3 * tx.snd.mss());
         tx.pending |= pending::DATA;
     }
 

@@ -35,7 +35,7 @@ impl Octets {
         if delivered == 0 {
             return;
         }
-        let (mss, outstanding, ssthresh) = (tx.snd.mss(), tx.snd.outstanding(), tx.window.ssthresh);
+        let (mss, outstanding, ssthresh) = (tx.snd.mss(), tx.snd.outstanding(), tx.window.ssthresh());
         let by_sack = tx.recovers_by_sack();
         // Without SACK the head is lost when it is about to be sent again.
         let head = if by_sack || tx.pending & pending::HEAD == 0 { 0 } else { mss };
@@ -48,8 +48,8 @@ impl Octets {
         let news = Delivery { delivered, in_flight, ssthresh, safe };
         let allowed = self.prr.on_ack(tx.config.prr, news, mss);
         // The rest of the sender compares with *pipe*, or without SACK with all that is outstanding.
-        tx.window.cwnd =
-            if by_sack { in_flight + allowed } else { outstanding + allowed.saturating_sub(head) }.max(1);
+        let limit = if by_sack { in_flight + allowed } else { outstanding + allowed.saturating_sub(head) };
+        tx.window.set_cwnd(limit);
     }
 
     /// A duplicate in fast recovery; with SACK it reports `news` octets for the first time.

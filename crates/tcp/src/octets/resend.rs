@@ -59,7 +59,7 @@ impl Octets {
             return Err(Limit::Window);
         }
         let suspended = tx.hold & hold::PROBING != 0;
-        let held = suspended || pipe > 0 && (tx.hold != 0 || pipe + (end - start) > tx.window.cwnd);
+        let held = suspended || pipe > 0 && (tx.hold != 0 || pipe + (end - start) > tx.window.cwnd());
         if held { Err(Limit::Congestion) } else { Ok(Some((start, end))) }
     }
 
@@ -67,7 +67,7 @@ impl Octets {
     #[inline(never)]
     fn choose_in_sack_recovery(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
         let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
-        if tx.hold & hold::PROBING != 0 || tx.window.cwnd < self.pipe(tx) + tx.snd.mss() {
+        if tx.hold & hold::PROBING != 0 || tx.window.cwnd() < self.pipe(tx) + tx.snd.mss() {
             return Choice::Nothing(Limit::Congestion);
         }
         //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
@@ -113,7 +113,7 @@ impl Octets {
             0 => (self.pipe(tx), 0),
             _ => (self.flight_for_new_data(tx), limited_allowance(tx)),
         };
-        in_flight + len <= tx.window.cwnd + allowance || in_flight == 0
+        in_flight + len <= tx.window.cwnd() + allowance || in_flight == 0
     }
 
     fn flight_for_new_data(&self, tx: &Sender) -> u64 {

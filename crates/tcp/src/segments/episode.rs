@@ -177,7 +177,7 @@ impl Segments {
                 return;
             }
             self.undo.marker = None;
-            self.undo.cwnd = tx.window.cwnd;
+            self.undo.cwnd = tx.window.cwnd();
             self.begin_reduction(tx, now, event);
             tx.mode = Mode::Cwr;
         }
@@ -189,7 +189,7 @@ impl Segments {
         tx.ecn.reduced();
         self.probe = None;
         let ssthresh = ssthresh_after_report(tx);
-        tx.window.cut(tx.window.cwnd, ssthresh);
+        tx.window.cut(tx.window.cwnd(), ssthresh);
         tx.controller.on_event(&mut tx.window, now, Event::CongestionReported);
         rearm_rto(tx, now);
     }

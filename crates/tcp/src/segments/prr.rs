@@ -73,7 +73,7 @@ impl Segments {
     pub(super) fn begin_reduction(&mut self, tx: &mut Sender, now: Instant, event: Event) {
         tx.recover = tx.snd.nxt();
         self.probe = None;
-        let cwnd = tx.window.cwnd;
+        let cwnd = tx.window.cwnd();
         self.prr = Prr::begin(tx.cwnd_segments());
         let ssthresh = match event {
             Event::CongestionReported => ssthresh_after_report(tx),
@@ -86,7 +86,7 @@ impl Segments {
             return;
         }
         if tx.config.prr == ProportionalReduction::Off {
-            tx.window.cwnd = ssthresh.min(cwnd);
+            tx.window.settle(cwnd);
         }
     }
 
@@ -98,22 +98,22 @@ impl Segments {
             return;
         }
         let in_flight = self.in_flight(tx);
-        let ssthresh = tx.window.ssthresh / tx.snd.mss();
+        let ssthresh = tx.window.ssthresh() / tx.snd.mss();
         let allowed = self.prr.on_ack(
             rule,
             Delivery { delivered, in_flight, ssthresh, safe: advanced && lost == 0 },
             1,
         );
-        tx.window.cwnd = (in_flight + allowed).max(1) * tx.snd.mss();
+        tx.window.set_cwnd((in_flight + allowed).max(1) * tx.snd.mss());
     }
 
     /// The reduction is over: the window is the threshold.
     pub(super) fn end_reduction(&mut self, tx: &mut Sender) {
         if tx.rate.is_none()
-            && tx.window.ssthresh < u64::MAX
+            && tx.window.ssthresh() < u64::MAX
             && (tx.mode == Mode::Cwr || self.undo.marker.is_some())
         {
-            tx.window.cwnd = tx.window.ssthresh;
+            tx.window.settle(u64::MAX);
         }
     }
 }

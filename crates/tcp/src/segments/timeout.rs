@@ -87,21 +87,20 @@ impl Segments {
         self.mark_timed_out(tx, now);
         //= RFC 5681 (3.1): the threshold falls once for a window; Linux: and again for another timeout in the same loss
         //= state only if data was acknowledged in between.
+        let mut ssthresh = tx.window.ssthresh();
         if matches!(tx.mode, Mode::Open | Mode::Disorder)
             || tx.recover <= tx.snd.una()
             || (tx.mode == Mode::Loss && !again)
         {
             self.undo.ssthresh = Some(self.current_ssthresh(tx));
-            let ssthresh = ssthresh_after_loss(tx);
+            ssthresh = ssthresh_after_loss(tx);
             self.prepare_undo(tx);
-            tx.window.ssthresh = ssthresh;
         }
         let disordered = matches!(tx.mode, Mode::Open | Mode::Disorder);
         if disordered && self.sacked_out >= u64::from(DUP_THRESH) {
             // Many arrived and still nothing was found: reordering was overestimated.
             self.reordering = self.reordering.min(u64::from(DUP_THRESH));
         }
-        let ssthresh = tx.window.ssthresh;
         let cwnd = (self.in_flight(tx) + 1) * tx.snd.mss();
         tx.window.cut(cwnd, ssthresh);
         tx.ecn.reduced();

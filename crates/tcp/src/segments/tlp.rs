@@ -78,7 +78,7 @@ impl Segments {
             self.probe = None;
         } else if ack > probe.end {
             //= RFC 8985 (7.4.2): the probe has repaired a loss: that is congestion.
-            self.undo.cwnd = tx.window.cwnd;
+            self.undo.cwnd = tx.window.cwnd();
             self.begin_reduction(tx, now, Event::Recovery);
             tx.mode = Mode::Cwr;
             self.end_reduction(tx);

@@ -45,17 +45,17 @@ impl Segments {
         let under_way = self.resent_out + u64::from(self.probe.is_some_and(|p| p.resent));
         self.undo.marker = Some(tx.snd.una());
         self.undo.unanswered = (under_way > 0).then_some(under_way);
-        self.undo.cwnd = tx.window.cwnd;
+        self.undo.cwnd = tx.window.cwnd();
     }
 
     /// The threshold as it is, or three quarters of the window if that is more (RFC 2861).
     pub(super) fn current_ssthresh(&self, tx: &Sender) -> u64 {
         if tx.mode.reduces() {
-            return tx.window.ssthresh;
+            return tx.window.ssthresh();
         }
         let mss = tx.snd.mss();
         let cwnd = tx.cwnd_segments();
-        tx.window.ssthresh.max((cwnd / 2 + cwnd / 4) * mss)
+        tx.window.ssthresh().max((cwnd / 2 + cwnd / 4) * mss)
     }
 
     /// Does the acknowledgement at hand echo a timestamp from before `when`?

@@ -148,7 +148,7 @@ impl Bbr {
             && let Some(srtt) = srtt
         {
             self.has_rtt = true;
-            let rate = u128::from(window.cwnd) * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
+            let rate = u128::from(window.cwnd()) * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
             self.pacing_rate = paced(u64::try_from(rate).unwrap_or(u64::MAX >> 20), HIGH_GAIN);
         }
         let rate = paced(self.bw.get(), gain);
@@ -190,13 +190,13 @@ impl Bbr {
         let elapsed = ack.now.since(self.extra_at);
         let mut expected =
             (u128::from(self.bw.get()) * u128::from(elapsed.as_nanos()) / 1_000_000_000) as u64;
-        if self.extra_octets <= expected || self.extra_octets + ack.delivered >= window.mss << 20 {
+        if self.extra_octets <= expected || self.extra_octets + ack.delivered >= window.mss() << 20 {
             self.extra_octets = 0;
             self.extra_at = ack.now;
             expected = 0;
         }
         self.extra_octets += ack.delivered;
-        let extra = self.extra_octets.saturating_sub(expected).min(window.cwnd);
+        let extra = self.extra_octets.saturating_sub(expected).min(window.cwnd());
         self.extra[0] = self.extra[0].max(extra);
     }
 
@@ -247,9 +247,9 @@ impl Bbr {
     fn check_drain(&mut self, window: &mut Window, ack: &Ack) {
         if self.state == State::Startup && self.full_pipe {
             self.state = State::Drain;
-            window.ssthresh = self.inflight(1000, window.mss);
+            window.set_ssthresh(self.inflight(1000, window.mss()));
         }
-        if self.state == State::Drain && ack.in_flight <= self.inflight(1000, window.mss) {
+        if self.state == State::Drain && ack.in_flight <= self.inflight(1000, window.mss()) {
             self.enter_probe_bw(ack.now);
         }
     }
@@ -287,7 +287,7 @@ impl Bbr {
 
     fn probe_rtt(&mut self, window: &mut Window, ack: &Ack) {
         match self.probe_rtt_until {
-            None if ack.in_flight <= MIN_SEGMENTS * window.mss => {
+            None if ack.in_flight <= MIN_SEGMENTS * window.mss() => {
                 self.probe_rtt_until = Some(ack.now + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
                 self.next_round = ack.delivery.total;
@@ -297,7 +297,7 @@ impl Bbr {
                 self.probe_rtt_round |= self.round_start;
                 if self.probe_rtt_round && ack.now > until {
                     self.min_rtt_at = ack.now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
+                    window.set_cwnd(window.cwnd().max(self.prior_cwnd));
                     if self.full_pipe {
                         self.enter_probe_bw(ack.now);
                     } else {
@@ -312,44 +312,44 @@ impl Bbr {
 
     fn save_cwnd(&mut self, window: &Window) {
         let keep = if self.in_recovery || self.state == State::ProbeRtt { self.prior_cwnd } else { 0 };
-        self.prior_cwnd = window.cwnd.max(keep);
+        self.prior_cwnd = window.cwnd().max(keep);
     }
 
     fn set_cwnd(&mut self, window: &mut Window, ack: &Ack) {
-        let mss = window.mss;
+        let mss = window.mss();
         if ack.delivered > 0 && !self.follow_recovery(window, ack) {
             let mut target = self.bdp(self.cwnd_gain(), mss) + self.aggregation();
             target += self.inflight(self.cwnd_gain(), mss) - self.bdp(self.cwnd_gain(), mss);
             if self.full_pipe {
-                window.cwnd = (window.cwnd + ack.delivered).min(target);
-            } else if window.cwnd < target || ack.delivery.total < INITIAL_SEGMENTS * mss {
-                window.cwnd += ack.delivered;
+                window.set_cwnd((window.cwnd() + ack.delivered).min(target));
+            } else if window.cwnd() < target || ack.delivery.total < INITIAL_SEGMENTS * mss {
+                window.set_cwnd(window.cwnd() + ack.delivered);
             }
-            window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+            window.set_cwnd(window.cwnd().max(MIN_SEGMENTS * mss));
         }
         if self.state == State::ProbeRtt {
-            window.cwnd = window.cwnd.min(MIN_SEGMENTS * mss);
+            window.set_cwnd(window.cwnd().min(MIN_SEGMENTS * mss));
         }
     }
 
     /// Recovery: a round that lets out what has arrived, then growth again, and the old window at the end. Says whether
     /// the window is settled.
     fn follow_recovery(&mut self, window: &mut Window, ack: &Ack) -> bool {
-        let (mss, flow) = (window.mss, &ack.delivery);
+        let (mss, flow) = (window.mss(), &ack.delivery);
         if flow.lost > 0 {
-            window.cwnd = window.cwnd.saturating_sub(flow.lost).max(mss);
+            window.set_cwnd(window.cwnd().saturating_sub(flow.lost).max(mss));
         }
         if ack.phase == Phase::Recovery && !self.in_recovery {
             self.conserve_packets = true;
             self.next_round = flow.total;
-            window.cwnd = ack.in_flight + ack.delivered;
+            window.set_cwnd(ack.in_flight + ack.delivered);
         } else if ack.phase == Phase::Open && self.in_recovery {
-            window.cwnd = window.cwnd.max(self.prior_cwnd);
+            window.set_cwnd(window.cwnd().max(self.prior_cwnd));
             self.conserve_packets = false;
         }
         self.in_recovery = ack.phase != Phase::Open;
         if self.conserve_packets {
-            window.cwnd = window.cwnd.max(ack.in_flight + ack.delivered);
+            window.set_cwnd(window.cwnd().max(ack.in_flight + ack.delivered));
         }
         self.conserve_packets
     }
@@ -368,7 +368,7 @@ impl Controller for Bbr {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.update_bandwidth(&ack.delivery);
         self.update_aggregation(window, ack);
-        self.update_cycle(ack, window.mss);
+        self.update_cycle(ack, window.mss());
         self.check_full_pipe(&ack.delivery);
         self.check_drain(window, ack);
         self.update_min_rtt(window, ack);
@@ -384,7 +384,7 @@ impl Controller for Bbr {
     fn ssthresh(&mut self, window: &Window, _base: u64) -> u64 {
         // A loss does not set a threshold; the window is remembered for the end of recovery.
         self.save_cwnd(window);
-        window.ssthresh
+        window.ssthresh()
     }
     fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, _abe: bool) -> u64 {
         // Version 1 does not answer reports of congestion.
@@ -403,7 +403,7 @@ impl Controller for Bbr {
             self.pacing_rate = paced(self.bw.get(), 1000);
         } else if self.state == State::ProbeRtt && self.probe_rtt_until.is_some_and(|t| now > t) {
             self.min_rtt_at = now;
-            window.cwnd = window.cwnd.max(self.prior_cwnd);
+            window.set_cwnd(window.cwnd().max(self.prior_cwnd));
             self.enter_probe_bw(now);
         }
     }

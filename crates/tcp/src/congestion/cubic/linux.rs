@@ -177,7 +177,7 @@ impl Controller for Cubic {
         //= RFC 9438 (4.7): a maximum below the last one makes room for another flow.
         let lowered = self.fast_convergence && now < self.last_max;
         self.last_max = if lowered { now * (1024 + self.beta) / 2048 } else { now };
-        (now * self.beta / 1024).max(2) * window.mss
+        (now * self.beta / 1024).max(2) * window.mss()
     }
     fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
         let beta = self.beta;
@@ -296,7 +296,7 @@ mod tests {
         let departure = Departure { now: w.now, octets: MSS, idle: Some(Duration::from_secs(10)) };
         cubic.on_sent(&mut w.window, &departure);
         assert_eq!(cubic.epoch_start, Some(start + 2500));
-        assert_eq!(w.window.mss, MSS);
+        assert_eq!(w.window.mss(), MSS);
     }
 
     #[test]

@@ -150,15 +150,15 @@ impl Controller for Cubic {
         if window.in_slow_start() {
             return self.slow_start.grow(window, ack);
         }
-        let mss = window.mss as f64;
-        let cwnd = window.cwnd as f64 / mss;
+        let mss = window.mss() as f64;
+        let cwnd = window.cwnd() as f64 / mss;
         let octets = self.avoid(ack, cwnd, ack.octets as f64 / mss) * mss + self.rest;
-        window.cwnd = octets as u64;
-        self.rest = octets - window.cwnd as f64;
+        window.set_cwnd(octets as u64);
+        self.rest = octets - window.cwnd() as f64;
     }
     fn ssthresh(&mut self, window: &Window, base: u64) -> u64 {
-        let mss = window.mss as f64;
-        let cwnd = window.cwnd as f64 / mss;
+        let mss = window.mss() as f64;
+        let cwnd = window.cwnd() as f64 / mss;
         self.undo = self.curve;
         let before = if self.is_8312() { self.w_last_max } else { self.curve.w_max };
         //= RFC 9438 (4.7), RFC 8312 (4.6): fast convergence.
@@ -170,8 +170,8 @@ impl Controller for Cubic {
         self.fresh = false;
         self.rest = 0.0;
         //= RFC 9438 (4.6, figure 5): beta of what is in flight; RFC 8312 (4.5): of the window. At least two segments.
-        let base = if self.is_8312() { window.cwnd } else { base };
-        ((base as f64 * self.beta) as u64).max(2 * window.mss)
+        let base = if self.is_8312() { window.cwnd() } else { base };
+        ((base as f64 * self.beta) as u64).max(2 * window.mss())
     }
     fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
         let beta = self.beta;
@@ -307,11 +307,11 @@ mod tests {
     fn rfc_9438_4_7_fast_convergence_gives_way_after_a_second_loss_below_the_maximum() {
         let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
         assert!((cubic.curve.w_max - 1000.0).abs() < 1e-9);
-        cubic.ssthresh(&w.window, w.window.cwnd);
+        cubic.ssthresh(&w.window, w.window.cwnd());
         assert!((cubic.curve.w_max - 700.0 * 0.85).abs() < 1e-9);
         let (mut cubic, _) = after_loss(Variant::Rfc9438, 1000);
         cubic.fast_convergence = false;
-        cubic.ssthresh(&w.window, w.window.cwnd);
+        cubic.ssthresh(&w.window, w.window.cwnd());
         assert!((cubic.curve.w_max - 700.0).abs() < 1e-9);
         w.round_trip(&mut cubic, RTT);
     }
@@ -330,7 +330,7 @@ mod tests {
         let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
         (0..30).for_each(|_| w.round_trip(&mut cubic, RTT));
         let (before, prior) = (cubic.curve, w.window.prior());
-        let ssthresh = cubic.ssthresh(&w.window, w.window.cwnd);
+        let ssthresh = cubic.ssthresh(&w.window, w.window.cwnd());
         w.window.cut(ssthresh, ssthresh);
         cubic.undo(&mut w.window, prior);
         assert_eq!(w.window.prior(), prior);
