@@ -69,14 +69,14 @@ impl Probing {
 impl Sender {
     /// A loss was found. Does the controller want to probe first? Then nothing else is done about it now.
     pub fn suspends(&mut self, now: Instant, suspicion: Suspicion) -> bool {
-        if !self.probing.agreed || self.hold & hold::PROBING != 0 {
-            return self.hold & hold::PROBING != 0;
+        if !self.probing.agreed || self.is_held(hold::PROBING) {
+            return self.is_held(hold::PROBING);
         }
         let estimate = self.estimate();
         let Reaction::Probe { wait } = self.controller.on_suspicion(&self.window, suspicion, estimate) else {
             return false;
         };
-        self.hold |= hold::PROBING;
+        self.hold(hold::PROBING);
         self.timers.stop(Alarm::Retransmission);
         self.probing.cycle = Some(Cycle { suspicion, since: now, step: ProbeStep::Probe1, sent: now });
         self.probe(now, ProbeStep::Probe1, wait);
@@ -153,7 +153,7 @@ impl Sender {
     /// Sending goes on: what made the controller suspicious is dealt with as ever.
     fn resume(&mut self, now: Instant) -> Option<Suspicion> {
         let cycle = self.probing.cycle.take()?;
-        self.hold &= !hold::PROBING;
+        self.release(hold::PROBING);
         self.timers.stop(Alarm::ProbeAnswer);
         self.pending = (self.pending & !pending::PROBING) | pending::DATA;
         if self.snd.una() == self.snd.nxt() {

@@ -1,7 +1,7 @@
 //! What a sender has, whatever it keeps its books of losses by: sequence variables, window, timers, and what was agreed on.
 //!
 //! A connection holds it and lends it to its recovery (`recovery.rs`) with each call. The parts keep their own fields to
-//! themselves; `mode`, `recover`, `hold` and `pending` are the words that recovery and connection have in common.
+//! themselves; `mode`, `recover`, what holds data back and `pending` are the words that recovery and connection have in common.
 //!
 //! A circle of 2 files: `probing.rs` suspends the sender, which holds what it remembers.
 
@@ -54,14 +54,16 @@ pub(super) mod pending {
     pub const PROBES: u16 = PROBE | KEEPALIVE | PROBING;
 }
 
-/// Why data waits, beside the windows: bits of [`Sender::hold`].
+/// Why data waits, beside the windows: what [`Sender::hold`] takes.
 pub(super) mod hold {
-    /// The path takes smaller datagrams: one segment only until it is acknowledged.
+    /// The path takes smaller datagrams: one segment only until it is acknowledged. Never with nothing outstanding.
     pub const MTU: u8 = 1;
     /// Congestion was reported for a window of one segment: nothing new until the retransmission timer expires.
     pub const ECN: u8 = 2;
-    /// A controller probes the path before it lets anything be repaired.
+    /// A controller probes the path before it lets anything be repaired: as long as a cycle of probes lasts.
     pub const PROBING: u8 = 4;
+    /// Any of them.
+    pub const ANY: u8 = MTU | ECN | PROBING;
 }
 
 /// What both sides have agreed on in the handshake.
@@ -178,31 +180,39 @@ pub(super) struct Arrived<'a> {
     pub established: bool,
 }
 
-/// The sending half of a connection.
+/// The sending half of a connection. Public fields are parts with fields of their own, or bind nothing but themselves.
+#[derive(getset::CopyGetters)]
 pub(super) struct Sender {
     pub config: Arc<Config>,
-    pub agreed: Agreed,
-    /// What waits to be sent, of the receiving half, too.
+    /// As both SYNs say; the same ever after.
+    #[getset(get_copy = "pub")]
+    agreed: Agreed,
+    /// What waits to be sent, of the receiving half, too: bits of [`pending`].
     pub pending: u16,
+    /// By the octet never `Disorder` nor `Cwr`.
     pub mode: Mode,
-    /// One past the highest number sent when the last recovery or loss state began.
-    pub recover: u64,
+    /// One past the highest number sent when the last recovery or loss state began, or one below SND.UNA, so that no duplicate
+    /// can be of that time; never above SND.NXT.
+    #[getset(get_copy = "pub")]
+    recover: u64,
     /// Duplicate acknowledgements since SND.UNA moved or a recovery ended; none where recovery counts segments.
-    pub dupacks: u32,
+    #[getset(get_copy = "pub")]
+    dupacks: u32,
     /// Something was sent since nothing more could be.
-    pub sent_something: bool,
-    /// Why data waits, beside the windows.
-    pub hold: u8,
+    sent_something: bool,
+    /// Why data waits, beside the windows: bits of [`hold`]. While there is one, [`Sender::next_new`] gives nothing.
+    holds: u8,
     /// The next segment carries PSH, whatever it ends with.
     pub push: bool,
     pub snd: Send,
     pub window: Window,
     pub controller: Box<dyn Controller>,
-    /// What the controller is.
-    pub about: About,
-    /// Does the controller decide everything itself? Then it gets samples of the delivery rate.
-    pub rate: Option<Box<Sampler>>,
-    pub usage: Usage,
+    /// What the controller said of itself when the connection was made; the same ever after.
+    #[getset(get_copy = "pub")]
+    about: About,
+    /// Samples of the delivery rate: there if and only if the controller hears everything.
+    rate: Option<Box<Sampler>>,
+    usage: Usage,
     pub pace: Pace,
     pub ecn: Ecn,
     pub probing: Probing,
@@ -210,10 +220,129 @@ pub(super) struct Sender {
     pub timers: Timers,
     pub liveness: Liveness,
     pub facts: FlowFacts,
-    pub timestamp_offset: u32,
+    /// The timestamp clock is so many ticks ahead of the run's; the same ever after.
+    #[getset(get_copy = "pub")]
+    timestamp_offset: u32,
 }
 
 impl Sender {
+    /// Nothing was sent or agreed on; numbers begin at `iss`, and segments have `mss` octets of payload at most.
+    pub fn new(
+        config: Arc<Config>,
+        now: Instant,
+        controller: Box<dyn Controller>,
+        iss: u64,
+        mss: u64,
+        timestamp_offset: u32,
+    ) -> Self {
+        let about = controller.about();
+        let controls = about.hears == Hears::Everything;
+        Sender {
+            agreed: Agreed::default(),
+            pending: 0,
+            mode: Mode::Open,
+            recover: iss,
+            dupacks: 0,
+            sent_something: false,
+            holds: 0,
+            push: false,
+            snd: Send::new(iss, mss, config.send_buffer.0),
+            window: Window::new(&config, mss),
+            controller,
+            about,
+            rate: controls.then(|| Box::new(Sampler::new(now))),
+            usage: Usage::new(now),
+            pace: Pace::new(config.pacing, controls),
+            ecn: Ecn::default(),
+            probing: Probing::default(),
+            rtt: Rtt::new(&config),
+            timers: Timers::default(),
+            liveness: Liveness::new(now),
+            facts: FlowFacts::default(),
+            timestamp_offset,
+            config,
+        }
+    }
+
+    /// The SYNs have said what both sides can do.
+    pub fn agree(&mut self, agreed: Agreed) {
+        self.agreed = agreed;
+    }
+
+    /// A recovery or a loss state begins: it is over when all that was sent is acknowledged.
+    pub fn begin_episode(&mut self) {
+        self.recover = self.snd.nxt();
+    }
+
+    /// Duplicates of what is outstanding mean something again, whatever began before.
+    pub fn forget_episode(&mut self) {
+        self.recover = self.snd.una().saturating_sub(1);
+    }
+
+    /// One more duplicate acknowledgement.
+    pub fn count_dupack(&mut self) {
+        self.dupacks = self.dupacks.saturating_add(1);
+    }
+
+    /// SND.UNA has moved, or a recovery is over.
+    #[inline]
+    pub fn forget_dupacks(&mut self) {
+        self.dupacks = 0;
+    }
+
+    /// Was something sent since nothing more could be?
+    #[inline]
+    pub fn has_sent(&self) -> bool {
+        self.sent_something
+    }
+
+    /// A segment with data leaves.
+    #[inline]
+    pub fn note_sent(&mut self) {
+        self.sent_something = true;
+    }
+
+    /// Nothing more can be sent now.
+    #[inline]
+    pub fn note_pause(&mut self) {
+        self.sent_something = false;
+    }
+
+    /// Does data wait for one of these reasons?
+    #[inline]
+    pub fn is_held(&self, by: u8) -> bool {
+        self.holds & by != 0
+    }
+
+    /// Data waits for this reason.
+    pub fn hold(&mut self, by: u8) {
+        self.holds |= by;
+    }
+
+    /// This reason is gone.
+    #[inline]
+    pub fn release(&mut self, by: u8) {
+        self.holds &= !by;
+    }
+
+    /// Are delivery rates sampled, because the controller hears everything?
+    #[inline]
+    pub fn samples_rate(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// The sampler, if delivery rates are sampled.
+    #[inline]
+    pub fn rate(&mut self) -> Option<&mut Sampler> {
+        self.rate.as_deref_mut()
+    }
+
+    /// May an acknowledgement enlarge the window: was it the window that limited the sender?
+    #[inline]
+    pub fn uses_window(&self) -> bool {
+        !self.config.cwnd_validation || self.usage.is_limited(&self.window)
+    }
+
     /// Does recovery follow RFC 6675?
     #[inline]
     pub fn recovers_by_sack(&self) -> bool {
@@ -291,7 +420,7 @@ impl Sender {
         if !snd.has_unsent() {
             return Err(Limit::Nothing);
         }
-        if self.hold != 0 {
+        if self.is_held(hold::ANY) {
             return Err(Limit::Congestion);
         }
         let idle = snd.una() == snd.nxt();

@@ -119,7 +119,7 @@ impl Connection {
         self.tx.window.in_smaller_segments(mss);
         if self.tx.facts.established.is_some() && self.tx.snd.una() < self.tx.snd.nxt() {
             self.recovery.in_smaller_segments(&mut self.tx, mss);
-            self.tx.hold |= hold::MTU;
+            self.tx.hold(hold::MTU);
         }
     }
 }

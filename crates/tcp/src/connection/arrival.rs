@@ -6,7 +6,7 @@ use super::{Connection, pending};
 use crate::ack_policy::Decision;
 use crate::config::AckPolicy;
 use crate::recv::Arrival;
-use crate::sender::{Mode, widen};
+use crate::sender::{Agreed, Mode, widen};
 use crate::state::{State, Step};
 use crate::timers::Alarm;
 use crate::wire::{Flags, Header, Plain};
@@ -25,9 +25,9 @@ impl Connection {
         if self.state != State::Established
             || seq != self.rcv.nxt()
             || packet.head().len() != len
-            || h.timestamps.is_some() != self.tx.agreed.timestamps
+            || h.timestamps.is_some() != self.tx.agreed().timestamps
             || self.tx.mode != Mode::Open
-            || self.tx.dupacks != 0
+            || self.tx.dupacks() != 0
         {
             return false;
         }
@@ -104,22 +104,26 @@ impl Connection {
     fn take_syn(&mut self, now: Instant, h: &Header) {
         self.rcv.synchronise((1 << 32) + u64::from(h.seq));
         let (config, options) = (&self.tx.config, &h.options);
+        let shift = options.window_scale.filter(|_| config.window_scaling);
         //= RFC 7323 (2.2, 3.2), RFC 2018 (2): an option counts if both SYNs carry it.
-        self.tx.agreed.timestamps = config.timestamps && options.timestamps.is_some();
-        self.tx.agreed.sack = config.sack && options.sack_permitted;
-        match options.window_scale.filter(|_| config.window_scaling) {
+        let agreed = Agreed {
+            timestamps: config.timestamps && options.timestamps.is_some(),
+            sack: config.sack && options.sack_permitted,
+            scaling: shift.is_some(),
+        };
+        match shift {
             Some(shift) => {
-                self.tx.agreed.scaling = true;
                 self.tx.snd.set_shift(shift);
                 self.rcv.set_shift(config.window_shift());
             }
             None => _ = self.rcv.set_shift(0),
         }
+        self.tx.agree(agreed);
         if let Some((value, _)) = options.timestamps {
             self.rcv.take_timestamp(now, value, self.rcv.irs());
         }
         self.tx.ecn.negotiate(self.tx.config.ecn, h.flags);
-        self.tx.probing.negotiate(h.flags, options.probe, self.tx.about.probes);
+        self.tx.probing.negotiate(h.flags, options.probe, self.tx.about().probes);
         let mss = self.effective_mss(options.mss);
         self.tx.snd.set_mss(mss);
         self.tx.window.set_mss(mss);
@@ -199,7 +203,7 @@ impl Connection {
             syn = false;
             seq += 1;
         }
-        if self.tx.agreed.timestamps && !reset {
+        if self.tx.agreed().timestamps && !reset {
             //= RFC 7323 (3.2): a segment without the agreed option should be dropped.
             if h.options.timestamps.is_none() && self.tx.config.timestamps_required {
                 return;
@@ -281,7 +285,7 @@ impl Connection {
 
     /// Remembers the timestamp of a segment that is acceptable in every way.
     fn take_timestamp(&mut self, now: Instant, h: &Header, seq: u64) {
-        if let Some((value, _)) = h.options.timestamps.filter(|_| self.tx.agreed.timestamps) {
+        if let Some((value, _)) = h.options.timestamps.filter(|_| self.tx.agreed().timestamps) {
             self.rcv.take_timestamp(now, value, seq);
         }
     }
@@ -320,7 +324,7 @@ impl Connection {
     #[inline(never)]
     fn measure_arrival(&mut self, now: Instant, echo: Option<u32>, len: u64) {
         let Some(right_size) = &mut self.right_size else { return };
-        if !self.tx.agreed.timestamps {
+        if !self.tx.agreed().timestamps {
             right_size.data_arrived(now, &self.rcv);
         } else if right_size.is_new_echo(echo, len, self.rcv.mss()) {
             right_size.echo_arrived(self.tx.age_of_echo(now, echo), self.tx.config.timestamp_tick);
@@ -383,7 +387,7 @@ impl Connection {
         let len = body.len() as u64;
         if seq > self.rcv.nxt() {
             let parts =
-                self.acks.parts_from_the_one_before(&self.tx.config, self.rcv.nxt(), self.tx.agreed.sack);
+                self.acks.parts_from_the_one_before(&self.tx.config, self.rcv.nxt(), self.tx.agreed().sack);
             if parts && self.tx.pending & pending::ACK != 0 {
                 self.make_ack(now);
             }
@@ -420,7 +424,7 @@ impl Connection {
         match arrival {
             Arrival::Duplicate => self.acks.hurry(),
             //= RFC 5681 (2): without SACK an acknowledgement is a duplicate only if its window is the same.
-            Arrival::OutOfOrder if !self.tx.agreed.sack => {}
+            Arrival::OutOfOrder if !self.tx.agreed().sack => {}
             // The sender goes on while it repairs the loss, so the window goes on growing.
             _ => {
                 self.rcv.grow(len);

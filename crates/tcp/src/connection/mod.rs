@@ -31,23 +31,16 @@ use airloom_base::{
 use super::ack_policy::AckState;
 use super::autotuning::RightSize;
 use super::config::Config;
-use super::congestion::delivery_rate::Sampler;
-use super::congestion::validation::Usage;
-use super::congestion::{self, Hears, Window};
-use super::ecn::{self, Ecn};
 use super::events::{Events, event};
-use super::liveness::{Challenges, Liveness};
-use super::pace::Pace;
-use super::probing::Probing;
+use super::liveness::Challenges;
 use super::recovery::Recovery;
 use super::recv::Receive;
-use super::rtt::Rtt;
-use super::send::Send;
-use super::sender::{Agreed, Mode, Sender, pending};
+use super::sender::{Mode, Sender, pending};
 use super::state::{State, Step};
 use super::time_wait::TimeWait;
 use super::timers::{Alarm, Timers};
 use super::wire::{Flags, Header, Plain, TIMESTAMPS_LEN};
+use super::{congestion, ecn};
 
 /// Sequence numbers are 64 bits wide inside; they start high enough for nothing to become negative.
 const ORIGIN: u64 = 1 << 32;
@@ -103,15 +96,15 @@ impl Connection {
             mss,
         );
         let iss = ORIGIN + u64::from(iss);
-        let controller = congestion::build(&config, iss);
-        let about = controller.about();
-        let controls = about.hears == Hears::Everything;
+        let tx =
+            Sender::new(config.clone(), now, congestion::build(&config, iss), iss, mss, timestamp_offset);
         Connection {
             state: State::Listen,
             events: Events::default(),
             opener: false,
             finish_wanted: false,
-            recovery: Recovery::new(&config, &about, iss, now),
+            recovery: Recovery::new(&config, &tx.about(), iss, now),
+            tx,
             rcv,
             acks: AckState::default(),
             made_acks: VecDeque::new(),
@@ -122,31 +115,6 @@ impl Connection {
             path,
             who,
             recorded: (0, 0, 0),
-            tx: Sender {
-                agreed: Agreed::default(),
-                pending: 0,
-                mode: Mode::Open,
-                recover: iss,
-                dupacks: 0,
-                sent_something: false,
-                hold: 0,
-                push: false,
-                snd: Send::new(iss, mss, config.send_buffer.0),
-                window: Window::new(&config, mss),
-                controller,
-                about,
-                rate: controls.then(|| Box::new(Sampler::new(now))),
-                usage: Usage::new(now),
-                pace: Pace::new(config.pacing, controls),
-                ecn: Ecn::default(),
-                probing: Probing::default(),
-                rtt: Rtt::new(&config),
-                timers: Timers::default(),
-                liveness: Liveness::new(now),
-                facts: FlowFacts::default(),
-                timestamp_offset,
-                config,
-            },
         }
     }
 
@@ -162,7 +130,7 @@ impl Connection {
         let room = self.path.mtu.saturating_sub(self.path.ip_header() + 20);
         let mss = usize::from(peer.unwrap_or(default).min(room));
         //= RFC 6691 (2): the sender takes the octets of its options off.
-        mss.saturating_sub(if self.tx.agreed.timestamps { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
+        mss.saturating_sub(if self.tx.agreed().timestamps { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
     }
 
     /// Takes `step` and does what every change of state means.
@@ -499,7 +467,11 @@ impl Transport for Connection {
             ack: self.rcv.nxt() as u32,
             flags: Flags::ACK,
             window: self.rcv.announce_scaled(),
-            timestamps: self.tx.agreed.timestamps.then_some((self.tx.timestamp_offset, self.rcv.ts_recent())),
+            timestamps: self
+                .tx
+                .agreed()
+                .timestamps
+                .then_some((self.tx.timestamp_offset(), self.rcv.ts_recent())),
         };
         let expiry = self.tx.timers.get(Alarm::TimeWait);
         Box::new(TimeWait::new(self.tx.config, self.ports, last, expiry, self.tx.pending & pending::ACK != 0))

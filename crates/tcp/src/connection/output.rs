@@ -101,7 +101,7 @@ impl Connection {
             self.tx.pending = 0;
             //= RFC 7323 (3.2): once agreed on, timestamps are in every segment; a RST should carry them.
             let timestamps =
-                self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
+                self.tx.agreed().timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
             let (seq, ack) = (self.acceptable_seq() as u32, self.rcv.nxt() as u32);
             return Some(self.bare_reset(seq, Some(ack), timestamps));
         }
@@ -122,15 +122,15 @@ impl Connection {
         let config = self.tx.config.clone();
         let shift = config.window_shift();
         //= RFC 7323 (2.2, 3.2): a SYN-ACK carries what the SYN carried.
-        let scaled = if answer { self.tx.agreed.scaling } else { config.window_scaling };
-        let timestamps = if answer { self.tx.agreed.timestamps } else { config.timestamps };
+        let scaled = if answer { self.tx.agreed().scaling } else { config.window_scaling };
+        let timestamps = if answer { self.tx.agreed().timestamps } else { config.timestamps };
         let ecn = if answer {
             self.tx.ecn.syn_ack_flags()
         } else {
             self.tx.ecn.syn_flags(config.ecn, self.tx.liveness.syns_lost() > 0)
         };
         let flags = flags.with(ecn);
-        let offers_probing = if answer { self.tx.probing.is_agreed() } else { self.tx.about.probes };
+        let offers_probing = if answer { self.tx.probing.is_agreed() } else { self.tx.about().probes };
         let header = Header {
             source: self.ports.0,
             destination: self.ports.1,
@@ -142,7 +142,7 @@ impl Connection {
             options: Options {
                 mss: Some(self.local_mss()),
                 window_scale: scaled.then_some(shift),
-                sack_permitted: if answer { self.tx.agreed.sack } else { config.sack },
+                sack_permitted: if answer { self.tx.agreed().sack } else { config.sack },
                 timestamps: timestamps
                     .then(|| (self.tx.timestamp(now), if answer { self.rcv.ts_recent() } else { 0 })),
                 sack: SackBlocks::default(),
@@ -198,9 +198,9 @@ impl Connection {
     /// Payload that fits beside the options of a segment sent now.
     #[inline]
     fn room(&self) -> u64 {
-        if self.rcv.wants_sack() && self.tx.agreed.sack {
+        if self.rcv.wants_sack() && self.tx.agreed().sack {
             //= RFC 9293 (3.7.1): the sender takes the octets of its options off, also those that come and go.
-            self.tx.snd.mss().saturating_sub(if self.tx.agreed.timestamps { 28 } else { 36 }).max(8)
+            self.tx.snd.mss().saturating_sub(if self.tx.agreed().timestamps { 28 } else { 36 }).max(8)
         } else {
             self.tx.snd.mss()
         }
@@ -211,18 +211,19 @@ impl Connection {
     fn send_new(&mut self, now: Instant, len: u64, room: u64) -> Outgoing {
         let tx = &mut self.tx;
         let seq = tx.snd.nxt();
-        if tx.about.hears != Hears::Growth {
+        if tx.about().hears != Hears::Growth {
             tx.tell_controller_of_departure(now, len);
         }
         let fin = tx.snd.leaves(len, room);
         tx.facts.app_sent += len;
-        tx.sent_something = true;
+        tx.note_sent();
         self.acks.on_data_sent(now);
         self.recovery.sent_new(tx, now, len);
         if tx.pace.is_on() {
             tx.paced_out(now, len);
-            if let Some(rate) = &mut tx.rate {
-                rate.sent(now, seq, tx.snd.nxt());
+            let nxt = tx.snd.nxt();
+            if let Some(rate) = tx.rate() {
+                rate.sent(now, seq, nxt);
             }
         }
         if len > 0 {
@@ -249,11 +250,11 @@ impl Connection {
         tx.snd.leaves_again(end);
         tx.facts.resent += 1;
         tx.liveness.resent(now);
-        tx.sent_something = true;
+        tx.note_sent();
         self.recovery.sent_again(tx, now, start, end);
         if tx.pace.is_on() {
             tx.paced_out(now, end - start);
-            if let Some(rate) = &mut tx.rate {
+            if let Some(rate) = tx.rate() {
                 rate.resent(now, start);
             }
         }
@@ -297,15 +298,15 @@ impl Connection {
         if held_for_long && tx.snd.una() == tx.snd.nxt() && !tx.timers.is_armed(Alarm::Persist) {
             tx.timers.arm(Alarm::Persist, now + tx.probe_interval());
         }
-        if tx.rate.is_some() && matches!(held, Limit::Nothing | Limit::Short) {
+        if tx.samples_rate() && matches!(held, Limit::Nothing | Limit::Short) {
             self.note_application_limit();
         }
         let tx = &mut self.tx;
         let by_segments = self.recovery.counts_segments();
-        if !(tx.sent_something || by_segments && held == Limit::Congestion) {
+        if !(tx.has_sent() || by_segments && held == Limit::Congestion) {
             return;
         }
-        tx.sent_something = false;
+        tx.note_pause();
         if tx.config.cwnd_validation {
             // Linux compares what is in flight with the window, and remembers what was outstanding.
             let in_flight = self.recovery.in_flight(tx);
@@ -320,7 +321,7 @@ impl Connection {
     fn note_application_limit(&mut self) {
         if let Some(in_flight) = self.recovery.in_flight_at_rest(&self.tx)
             && in_flight < self.tx.window.cwnd()
-            && let Some(rate) = &mut self.tx.rate
+            && let Some(rate) = self.tx.rate()
         {
             rate.limited_by_application(in_flight);
         }
@@ -382,7 +383,11 @@ impl Connection {
             window: self.rcv.announce_scaled(),
             urgent: 0,
             options: Options {
-                timestamps: self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent())),
+                timestamps: self
+                    .tx
+                    .agreed()
+                    .timestamps
+                    .then(|| (self.tx.timestamp(now), self.rcv.ts_recent())),
                 probe: Some(due),
                 ..Options::default()
             },
@@ -416,11 +421,11 @@ impl Connection {
     /// Header and options around `body`.
     #[inline(always)]
     fn dress(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
-        let timestamps = self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
+        let timestamps = self.tx.agreed().timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
         let window = self.rcv.announce_scaled();
         let ack = self.rcv.nxt();
         let plain = Plain { seq: seq as u32, ack: ack as u32, flags, window, timestamps };
-        if self.rcv.wants_sack() && self.tx.agreed.sack {
+        if self.rcv.wants_sack() && self.tx.agreed().sack {
             return self.segment_with_sack(&plain, body);
         }
         let mut packet = Packet::build(|_| 0, body);

@@ -30,13 +30,13 @@ impl Connection {
     /// The retransmission timer expired.
     fn retransmission_timeout(&mut self, now: Instant) {
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
-        if self.tx.hold & hold::PROBING != 0 {
+        if self.tx.is_held(hold::PROBING) {
             // Probes have a timer of their own; this one starts again when sending goes on.
             return;
         }
-        if self.tx.hold & hold::ECN != 0 {
+        if self.tx.is_held(hold::ECN) {
             //= RFC 3168 (6.1.2): with a window of one segment a report of congestion costs a timeout.
-            self.tx.hold &= !hold::ECN;
+            self.tx.release(hold::ECN);
             self.tx.pending |= pending::DATA;
         }
         if !handshake && self.tx.snd.una() == self.tx.snd.nxt() {

@@ -17,7 +17,7 @@ impl Octets {
     #[inline]
     pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: Arrived<'_>) {
         let ack = a.ack;
-        let news = if tx.agreed.sack && !a.blocks.is_empty() { self.take_blocks(tx, now, a) } else { 0 };
+        let news = if tx.agreed().sack && !a.blocks.is_empty() { self.take_blocks(tx, now, a) } else { 0 };
         if a.ece {
             self.reduce_for_ecn(tx, now, ack);
         }
@@ -25,11 +25,11 @@ impl Octets {
             self.on_new_ack(tx, now, a.echo, ack, news, a.ece);
         } else if ack == tx.snd.una() && tx.snd.nxt() > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
-            if news > 0 && tx.about.hears == Hears::News {
+            if news > 0 && tx.about().hears == Hears::News {
                 let brought = Ack { delivered: news, ..tx.brought(now, self.pipe(tx)) };
                 tx.controller.observe(&mut tx.window, &brought);
             }
-            let duplicate = if tx.agreed.sack {
+            let duplicate = if tx.agreed().sack {
                 news > 0
             } else {
                 // A probe, or the answer to one, says nothing of what arrived.
@@ -106,7 +106,7 @@ impl Octets {
         tx.snd.acknowledge(ack);
         let (segments, rtt) = take_times(tx, now, echo, una, ack);
         tx.liveness.progressed(now);
-        tx.hold &= !hold::MTU;
+        tx.release(hold::MTU);
         tx.pending |= pending::DATA;
         let mut spurious = false;
         if tx.config.eifel {
@@ -115,7 +115,7 @@ impl Octets {
         }
         let delivered = octets + sacked - arrived_before;
         let brought = Ack { octets, segments, delivered, rtt, ece, ..tx.brought(now, self.pipe(tx)) };
-        if tx.about.hears == Hears::News {
+        if tx.about().hears == Hears::News {
             tx.controller.observe(&mut tx.window, &brought);
         }
         let mut restart = true;
@@ -123,15 +123,15 @@ impl Octets {
             //= RFC 4015 (3.1, step 6): the window does not change otherwise with this acknowledgement.
             _ if spurious => {}
             Mode::Open | Mode::Disorder | Mode::Cwr => {
-                tx.dupacks = 0;
+                tx.forget_dupacks();
                 self.limited = 0;
                 //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
-                if !ece && (!tx.config.cwnd_validation || tx.usage.is_limited(&tx.window)) {
+                if !ece && tx.uses_window() {
                     tx.controller.on_ack(&mut tx.window, &brought);
                 }
             }
             Mode::Loss => {
-                tx.dupacks = 0;
+                tx.forget_dupacks();
                 if self.frto == Frto::Off || !self.frto_advances(tx, now, ack, octets, ece) {
                     self.ack_after_timeout(tx, now, ack, &brought);
                 }
@@ -147,7 +147,7 @@ impl Octets {
                 }
             }
         }
-        if tx.snd.una() == tx.snd.nxt() && tx.hold & hold::ECN == 0 {
+        if tx.snd.una() == tx.snd.nxt() && !tx.is_held(hold::ECN) {
             //= RFC 6298 (5.2): all is acknowledged: off.
             tx.timers.stop(Alarm::Retransmission);
             tx.timers.settle();
@@ -165,7 +165,7 @@ impl Octets {
         if !brought.ece {
             tx.controller.on_ack(&mut tx.window, brought);
         }
-        if ack >= tx.recover {
+        if ack >= tx.recover() {
             self.frto = Frto::Off;
             tx.mode = Mode::Open;
             tx.controller.on_event(&mut tx.window, now, Event::Open);
@@ -200,7 +200,7 @@ fn take_times(
             tx.rtt.sample_at(&tx.config, now.since(sent.at), 1, (tx.snd.una(), tx.snd.nxt()));
         }
         //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
-        (RttSampling::Timestamps, _) if tx.agreed.timestamps => tx.sample_echo(now, echo),
+        (RttSampling::Timestamps, _) if tx.agreed().timestamps => tx.sample_echo(now, echo),
         (RttSampling::EverySegment, None) => tx.sample_echo(now, echo),
         (_, Some(sent)) if tx.snd.gives_sample(sent.end) => {
             tx.rtt.sample(&tx.config, rtt::elapsed(&tx.config, sent.at, now), 1);

@@ -65,7 +65,7 @@ impl DsackUndo {
 impl Octets {
     /// The window is about to be reduced.
     pub fn dsack_undo_begins(&mut self, tx: &mut Sender) {
-        if tx.config.undo_by_dsack && tx.agreed.sack {
+        if tx.config.undo_by_dsack && tx.agreed().sack {
             self.dsack_undo.begin(tx.window.prior());
         }
     }

@@ -43,7 +43,7 @@ impl Octets {
         if !tx.config.eifel || tx.mode != Mode::Open {
             return;
         }
-        self.eifel.waiting = tx.agreed.timestamps;
+        self.eifel.waiting = tx.agreed().timestamps;
         self.eifel.retransmit_ts = None;
         //= RFC 4015 (3.1, step 0): what was in flight, or the threshold if that is more.
         let pipe = tx.snd.outstanding().max(tx.window.ssthresh());
@@ -101,11 +101,11 @@ impl Octets {
         self.board.forgive(tx.snd.una(), tx.snd.mss());
         tx.mode = Mode::Open;
         self.frto = Frto::Off;
-        tx.dupacks = 0;
+        tx.forget_dupacks();
         self.limited = 0;
         tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
         //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
-        tx.recover = tx.snd.una().saturating_sub(1);
+        tx.forget_episode();
         tx.controller.on_event(&mut tx.window, now, Event::Open);
     }
 

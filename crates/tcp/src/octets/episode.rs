@@ -15,18 +15,18 @@ impl Octets {
     pub(super) fn ack_in_recovery(&mut self, tx: &mut Sender, now: Instant, ack: u64, octets: u64) -> bool {
         let mss = tx.snd.mss();
         if tx.recovers_by_sack() {
-            if ack >= tx.recover {
+            if ack >= tx.recover() {
                 //= RFC 6675 (5): the recovery point is acknowledged: recovery is over, the scoreboard stays.
                 self.leave_recovery(tx, now, u64::MAX);
             }
             return true;
         }
-        if tx.about.recovery == FastRecovery::Reno {
+        if tx.about().recovery == FastRecovery::Reno {
             //= RFC 2581 (3.2, step 5): the first new acknowledgement deflates the window.
             self.leave_recovery(tx, now, u64::MAX);
             return true;
         }
-        if ack >= tx.recover {
+        if ack >= tx.recover() {
             //= RFC 6582 (3.2, step 3): full acknowledgement: at most a segment more than is in flight.
             let flight = tx.snd.outstanding().max(mss) + mss;
             self.leave_recovery(tx, now, flight);
@@ -45,7 +45,7 @@ impl Octets {
     fn leave_recovery(&mut self, tx: &mut Sender, now: Instant, at_most: u64) {
         tx.mode = Mode::Open;
         tx.window.settle(at_most);
-        tx.dupacks = 0;
+        tx.forget_dupacks();
         self.limited = 0;
         tx.controller.on_event(&mut tx.window, now, Event::Open);
     }
@@ -65,13 +65,13 @@ impl Octets {
             }
             Mode::Loss => return,
         }
-        tx.dupacks += 1;
+        tx.count_dupack();
         let by_sack = tx.recovers_by_sack();
-        let enough = if tx.agreed.sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) };
-        if tx.dupacks >= enough || (by_sack && self.board.head_is_lost(tx.snd.una())) {
+        let enough = if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) };
+        if tx.dupacks() >= enough || (by_sack && self.board.head_is_lost(tx.snd.una())) {
             //= RFC 6582 (3.2, step 2): not for duplicates of what was outstanding when the last recovery began.
-            let fresh = by_sack || tx.about.recovery == FastRecovery::Reno || tx.snd.una() > tx.recover;
-            if fresh && (by_sack || tx.dupacks == enough) {
+            let fresh = by_sack || tx.about().recovery == FastRecovery::Reno || tx.snd.una() > tx.recover();
+            if fresh && (by_sack || tx.dupacks() == enough) {
                 if !tx.suspends(now, Suspicion::Duplicates) {
                     self.begin_recovery(tx, now);
                 }
@@ -91,11 +91,11 @@ impl Octets {
     /// An acknowledgement of `ack` reports congestion.
     pub(super) fn reduce_for_ecn(&mut self, tx: &mut Sender, now: Instant, ack: u64) {
         //= RFC 3168 (6.1.2): at most once per window of data, and not beside a reduction for a loss in it.
-        if tx.mode != Mode::Open || ack <= tx.ecn.recover() || ack <= tx.recover {
+        if tx.mode != Mode::Open || ack <= tx.ecn.recover() || ack <= tx.recover() {
             return;
         }
         if tx.must_wait_for_timer() {
-            tx.hold |= hold::ECN;
+            tx.hold(hold::ECN);
             let at = tx.rtt.deadline(&tx.config, now);
             tx.timers.arm(Alarm::Retransmission, at);
         }
@@ -115,15 +115,15 @@ impl Octets {
         self.dsack_undo_begins(tx);
         self.frto = Frto::Off;
         tx.ecn.reduced();
-        tx.recover = nxt;
+        tx.begin_episode();
         self.partial_acks = 0;
-        if tx.about.recovery == FastRecovery::None {
+        if tx.about().recovery == FastRecovery::None {
             //= Tahoe: as after a timeout.
             tx.window.cut(mss, ssthresh);
             tx.controller.on_event(&mut tx.window, now, Event::Timeout);
             self.board.time_out(una, nxt, mss, true);
             tx.mode = Mode::Loss;
-            tx.dupacks = 0;
+            tx.forget_dupacks();
             return;
         }
         tx.mode = Mode::Recovery;
@@ -134,7 +134,7 @@ impl Octets {
             self.board.begin_recovery(una);
         } else {
             //= RFC 5681 (3.2, step 3): three segments have left the network.
-            let left = u64::from(if tx.agreed.sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) });
+            let left = u64::from(if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) });
             tx.window.cut(ssthresh + left * mss, ssthresh);
         }
         tx.controller.on_event(&mut tx.window, now, Event::Recovery);
@@ -162,8 +162,8 @@ impl Octets {
         self.board.time_out(una, nxt, mss, forget);
         tx.mode = Mode::Loss;
         //= RFC 6582 (3.2, step 4): no fast retransmit for what was outstanding.
-        tx.recover = nxt;
-        tx.dupacks = 0;
+        tx.begin_episode();
+        tx.forget_dupacks();
         self.limited = 0;
         tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
     }

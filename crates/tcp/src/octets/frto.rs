@@ -45,10 +45,10 @@ impl Octets {
                 //= nothing new can be sent.
                 let part = ack < self.board.resent_up_to();
                 let new = tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt();
-                self.frto = if ack >= tx.recover || part || !new {
+                self.frto = if ack >= tx.recover() || part || !new {
                     Frto::Off
                 } else {
-                    tx.recover = tx.snd.nxt();
+                    tx.begin_episode();
                     Frto::Second { sent: 0 }
                 };
                 false
@@ -85,7 +85,7 @@ impl Octets {
 
     /// Does the peer have some of what was sent since the timeout?
     fn frto_heard_of_new(&self, tx: &Sender, ack: u64) -> bool {
-        ack.max(self.board.high_sacked().unwrap_or(0)) > tx.recover
+        ack.max(self.board.high_sacked().unwrap_or(0)) > tx.recover()
     }
 
     //= RFC 5682 (2.1, 3.1, step 3a): the loss was real; two round trips have passed, so three segments may be in flight.

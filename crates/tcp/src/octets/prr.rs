@@ -26,7 +26,7 @@ impl Octets {
         self.prr = Prr::begin(flight);
         self.further_loss = false;
         //= RFC 6937 (2): without SACK each duplicate stands for a segment; the last of them is news.
-        self.duplicates_stand_for = (u64::from(tx.dupacks) - 1) * tx.snd.mss();
+        self.duplicates_stand_for = (u64::from(tx.dupacks()) - 1) * tx.snd.mss();
     }
 
     /// An acknowledgement in fast recovery, `delivered` octets of which are news; `safe`: SND.UNA moved, and it shows no

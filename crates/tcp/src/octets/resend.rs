@@ -12,7 +12,7 @@ impl Octets {
     pub fn choose(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
         if tx.pending & pending::HEAD != 0 {
             tx.pending &= !pending::HEAD;
-            if tx.snd.una() < tx.snd.nxt() && tx.hold & hold::PROBING == 0 {
+            if tx.snd.una() < tx.snd.nxt() && !tx.is_held(hold::PROBING) {
                 return self.choose_head(tx, room);
             }
         }
@@ -58,8 +58,9 @@ impl Octets {
         if start > tx.snd.una() && start >= tx.snd.window_edge() && start < tx.snd.resent_below() {
             return Err(Limit::Window);
         }
-        let suspended = tx.hold & hold::PROBING != 0;
-        let held = suspended || pipe > 0 && (tx.hold != 0 || pipe + (end - start) > tx.window.cwnd());
+        let suspended = tx.is_held(hold::PROBING);
+        let held =
+            suspended || pipe > 0 && (tx.is_held(hold::ANY) || pipe + (end - start) > tx.window.cwnd());
         if held { Err(Limit::Congestion) } else { Ok(Some((start, end))) }
     }
 
@@ -67,7 +68,7 @@ impl Octets {
     #[inline(never)]
     fn choose_in_sack_recovery(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
         let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
-        if tx.hold & hold::PROBING != 0 || tx.window.cwnd() < self.pipe(tx) + tx.snd.mss() {
+        if tx.is_held(hold::PROBING) || tx.window.cwnd() < self.pipe(tx) + tx.snd.mss() {
             return Choice::Nothing(Limit::Congestion);
         }
         //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
@@ -79,7 +80,7 @@ impl Octets {
             };
             hole = self.board.next_unsacked(una);
             if hole.is_none() {
-                return match self.board.next_rescue(una, nxt, tx.recover, room) {
+                return match self.board.next_rescue(una, nxt, tx.recover(), room) {
                     // The rescue does not move HighRxt: it goes beside the scoreboard.
                     Some((start, end)) => Choice::Again(start, end),
                     None => Choice::Nothing(held),
@@ -109,7 +110,7 @@ impl Octets {
     /// Does the congestion window let `len` octets of new data out?
     #[inline(always)]
     fn window_lets_out(&self, tx: &Sender, len: u64) -> bool {
-        let (in_flight, allowance) = match tx.dupacks {
+        let (in_flight, allowance) = match tx.dupacks() {
             0 => (self.pipe(tx), 0),
             _ => (self.flight_for_new_data(tx), limited_allowance(tx)),
         };
@@ -117,7 +118,7 @@ impl Octets {
     }
 
     fn flight_for_new_data(&self, tx: &Sender) -> u64 {
-        if tx.mode == Mode::Open && tx.dupacks > 0 && !tx.config.limited_transmit {
+        if tx.mode == Mode::Open && tx.dupacks() > 0 && !tx.config.limited_transmit {
             // SACKed segments would let new ones out, which is limited transmit.
             tx.snd.outstanding()
         } else {
@@ -129,7 +130,7 @@ impl Octets {
     #[inline(always)]
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant, len: u64) {
         tx.snd.sent.push_back(Sent { end: tx.snd.nxt(), at: now, marks: 0 });
-        if tx.dupacks > 0 {
+        if tx.dupacks() > 0 {
             if tx.mode == Mode::Open {
                 self.limited += len;
             }
@@ -150,15 +151,15 @@ impl Octets {
         let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
         self.board.time_out(una, nxt, mss, false);
         tx.mode = Mode::Loss;
-        tx.recover = nxt;
+        tx.begin_episode();
         tx.pending |= pending::DATA;
     }
 }
 
 /// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
 fn limited_allowance(tx: &Sender) -> u64 {
-    if tx.dupacks == 0 || tx.mode != Mode::Open || !tx.config.limited_transmit || tx.agreed.sack {
+    if tx.dupacks() == 0 || tx.mode != Mode::Open || !tx.config.limited_transmit || tx.agreed().sack {
         return 0;
     }
-    u64::from(tx.dupacks.min(2)) * tx.snd.mss()
+    u64::from(tx.dupacks().min(2)) * tx.snd.mss()
 }

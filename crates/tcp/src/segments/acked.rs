@@ -60,7 +60,7 @@ impl Segments {
     #[inline]
     pub fn on_new_ack(&mut self, tx: &mut Sender, now: Instant, echo: Option<u32>, ack: u64) {
         let nothing_odd = self.is_quiet() && tx.snd.una() >= tx.snd.resent_below();
-        if nothing_odd && tx.agreed.sack && tx.rate.is_none() {
+        if nothing_odd && tx.agreed().sack && !tx.samples_rate() {
             self.on_expected_ack(tx, now, echo, ack);
         } else {
             let arrived = Arrived { ack, echo, not_duplicate: true, established: true, ..Arrived::default() };
@@ -87,7 +87,7 @@ impl Segments {
         tx.snd.acknowledge(ack);
         tx.liveness.progressed(now);
         self.timeouts = 0;
-        tx.hold &= !hold::MTU;
+        tx.release(hold::MTU);
         let latest = span.map(|(_, last)| now.since(last));
         if let (Some((_, last)), Some(latest)) = (span, latest) {
             self.rack.arrived(now, last, end, false, None);
@@ -97,7 +97,7 @@ impl Segments {
         let delivered = (self.delivered - self.told_delivered) * mss;
         let mut brought =
             Ack { rtt: latest, segments, delivered, ..tx.brought(now, self.octets_in_flight(tx)) };
-        if tx.about.hears == Hears::News {
+        if tx.about().hears == Hears::News {
             self.told_delivered = self.delivered;
             tx.controller.observe(&mut tx.window, &brought);
         }
@@ -119,7 +119,7 @@ impl Segments {
             } else {
                 self.restart = true;
             }
-            if !tx.config.cwnd_validation || tx.usage.is_limited(&tx.window) {
+            if tx.uses_window() {
                 let octets = segments * mss;
                 brought.rtt = None;
                 brought.octets = octets;
@@ -147,11 +147,11 @@ impl Segments {
         self.set_timer_put_off(tx, now);
         let (delivered, marked) = (self.delivered, self.marked);
         let had = tx.snd.segments_out();
-        let fack = if tx.agreed.sack { self.fack(tx) } else { una };
-        let in_flight_before = if tx.rate.is_some() { self.octets_in_flight(tx) } else { 0 };
+        let fack = if tx.agreed().sack { self.fack(tx) } else { una };
+        let in_flight_before = if tx.samples_rate() { self.octets_in_flight(tx) } else { 0 };
         self.undo.echo = a.echo;
         let mut news = News { not_duplicate: a.not_duplicate, ece: a.ece, ..News::default() };
-        if !a.blocks.is_empty() && tx.agreed.sack {
+        if !a.blocks.is_empty() && tx.agreed().sack {
             self.take_blocks(tx, now, a.ack, a.blocks, &mut news);
         }
         if a.ack < una {
@@ -174,7 +174,7 @@ impl Segments {
             self.probe_answered_by(tx, now, a.ack, &news);
         } else {
             self.follow_up(tx, now, a.ack, una, (delivered, marked), &mut news);
-            if tx.rate.is_some() {
+            if tx.samples_rate() {
                 self.sample_and_control(tx, now, self.marked - marked, in_flight_before, &news);
             }
         }
@@ -186,10 +186,10 @@ impl Segments {
     fn hears_only(&mut self, tx: &Sender, a: Arrived<'_>) -> bool {
         let nothing = tx.snd.sent.is_empty()
             && !tx.snd.has_unsent()
-            && !tx.sent_something
+            && !tx.has_sent()
             && a.established
             && self.probe.is_none()
-            && tx.rate.is_none();
+            && !tx.samples_rate();
         if nothing {
             self.undo.echo = a.echo;
         }
@@ -209,7 +209,7 @@ impl Segments {
     ) {
         let (delivered, marked) = before;
         self.take_rtt(tx, now, news);
-        if tx.agreed.sack {
+        if tx.agreed().sack {
             self.adapt_reo_wnd(delivered);
         }
         if self.probe.is_some() {
@@ -245,7 +245,7 @@ impl Segments {
             start = segment.end;
         }
         tx.snd.acknowledge(ack);
-        if let Some(rate) = &mut tx.rate {
+        if let Some(rate) = tx.rate() {
             rate.acknowledged(ack);
         }
         if !self.sacked.is_empty() {
@@ -253,10 +253,10 @@ impl Segments {
         }
         tx.liveness.progressed(now);
         self.timeouts = 0;
-        tx.hold &= !hold::MTU;
+        tx.release(hold::MTU);
         if news.acked > 0 {
             news.restart_timer = true;
-            if !tx.agreed.sack {
+            if !tx.agreed().sack {
                 self.duplicates_acked(tx, news);
             }
         }
@@ -269,7 +269,7 @@ impl Segments {
         if s.marks & !mark::JOINED == 0 {
             widen_span(&mut news.acked_sent, s.at);
             news.late(start);
-            news.original |= s.end <= tx.recover;
+            news.original |= s.end <= tx.recover();
         } else {
             if s.has(mark::EVER) {
                 self.resent_out -= u64::from(s.has(mark::RESENT));
@@ -277,7 +277,7 @@ impl Segments {
             } else if !s.has(mark::SACKED) {
                 widen_span(&mut news.acked_sent, s.at);
                 news.late(start);
-                news.original |= s.end <= tx.recover;
+                news.original |= s.end <= tx.recover();
             }
             self.lost_out -= u64::from(s.has(mark::LOST));
             if s.has(mark::SACKED) {
@@ -285,7 +285,7 @@ impl Segments {
                 return;
             }
         }
-        if tx.agreed.sack {
+        if tx.agreed().sack {
             self.delivered += 1;
             self.rack_arrived(tx, now, s.at, s.end, s.has(mark::EVER));
         }
@@ -308,7 +308,7 @@ impl Segments {
             tx.rtt.note_min(latest);
             news.latest_rtt = Some(latest);
         }
-        if tx.about.hears == Hears::News {
+        if tx.about().hears == Hears::News {
             let delivered = (self.delivered - self.told_delivered) * tx.snd.mss();
             self.told_delivered = self.delivered;
             let (rtt, segments) = (news.latest_rtt, news.acked);
@@ -332,7 +332,7 @@ impl Segments {
     #[inline]
     fn control(&mut self, tx: &mut Sender, now: Instant, delivered: u64, lost: u64, news: &News) {
         //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
-        if tx.rate.is_some() || (news.ece && tx.hold & hold::ECN != 0) {
+        if tx.samples_rate() || (news.ece && tx.is_held(hold::ECN)) {
             return;
         }
         if tx.mode.reduces() {
@@ -345,7 +345,7 @@ impl Segments {
         } else {
             news.acked > 0
         };
-        if !raise || delivered == 0 || (tx.config.cwnd_validation && !tx.usage.is_limited(&tx.window)) {
+        if !raise || delivered == 0 || !tx.uses_window() {
             return;
         }
         let octets = delivered * tx.snd.mss();
@@ -368,11 +368,11 @@ impl Segments {
         in_flight_before: u64,
         news: &News,
     ) {
-        let Some(mut rate) = tx.rate.take() else { return };
-        let mss = tx.snd.mss();
+        let (mss, min_rtt) = (tx.snd.mss(), tx.rtt.min());
         let delivered = (self.delivered - self.told_delivered) * mss;
         self.told_delivered = self.delivered;
-        let sample = rate.sample(now, delivered, tx.rtt.min());
+        let Some(rate) = tx.rate() else { return };
+        let sample = rate.sample(now, delivered, min_rtt);
         let delivery = Delivery { sample, total: rate.delivered(), in_flight_before, lost: lost * mss };
         let (rtt, segments) = (news.latest_rtt, news.acked);
         let brought = Ack {
@@ -385,9 +385,11 @@ impl Segments {
         };
         tx.controller.on_ack(&mut tx.window, &brought);
         if tx.controller.limits_itself() {
-            rate.limited_by_application(self.octets_in_flight(tx));
+            let in_flight = self.octets_in_flight(tx);
+            if let Some(rate) = tx.rate() {
+                rate.limited_by_application(in_flight);
+            }
         }
-        tx.rate = Some(rate);
     }
 }
 

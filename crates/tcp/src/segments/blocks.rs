@@ -97,7 +97,7 @@ impl Segments {
             let fack = self.fack(tx);
             self.sacked.insert(start, end);
             self.report_segments(tx, now, start, end, fack, news);
-            if let Some(rate) = &mut tx.rate {
+            if let Some(rate) = tx.rate() {
                 rate.sacked(start, end);
             }
             at = end;
@@ -132,6 +132,7 @@ impl Segments {
     }
 
     fn report_segment(&mut self, tx: &mut Sender, index: usize, start: u64, fack: u64, news: &mut News) {
+        let recover = tx.recover();
         let Some(segment) = tx.snd.sent.get_mut(index) else { return };
         if segment.has(mark::RESENT) {
             // A probe that was not marked lost stays under way.
@@ -145,7 +146,7 @@ impl Segments {
                 if start < fack {
                     news.late(start);
                 }
-                news.original |= segment.end <= tx.recover;
+                news.original |= segment.end <= recover;
                 widen_span(&mut news.sacked_sent, segment.at);
             }
             if segment.has(mark::LOST) {

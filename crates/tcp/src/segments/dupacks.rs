@@ -40,7 +40,7 @@ impl Segments {
     }
 
     pub(super) fn forget_duplicates(&mut self, tx: &Sender) {
-        if !tx.agreed.sack {
+        if !tx.agreed().sack {
             self.sacked_out = 0;
         }
     }

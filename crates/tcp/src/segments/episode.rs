@@ -29,7 +29,7 @@ impl Segments {
             // A reduction that the path asked for is not undone.
             self.undo.ssthresh = None;
         }
-        if tx.snd.sent.is_empty() && !tx.agreed.sack {
+        if tx.snd.sent.is_empty() && !tx.agreed().sack {
             self.sacked_out = 0;
         }
         if news.reneging && news.advanced {
@@ -38,13 +38,13 @@ impl Segments {
         }
         if tx.mode == Mode::Open {
             self.undo.resent_at = None;
-        } else if tx.snd.una() >= tx.recover && self.leave_at_end(tx) {
+        } else if tx.snd.una() >= tx.recover() && self.leave_at_end(tx) {
             return;
         }
         match tx.mode {
             Mode::Recovery => {
                 if !news.advanced {
-                    if !tx.agreed.sack && duplicate {
+                    if !tx.agreed().sack && duplicate {
                         self.count_duplicate(tx);
                     }
                 } else if self.undo_partially(tx, prior_una) {
@@ -75,7 +75,7 @@ impl Segments {
     }
 
     fn on_news_in_order(&mut self, tx: &mut Sender, now: Instant, news: &mut News, duplicate: bool) {
-        if !tx.agreed.sack {
+        if !tx.agreed().sack {
             if news.advanced {
                 self.sacked_out = 0;
             }
@@ -99,7 +99,7 @@ impl Segments {
     fn leave_at_end(&mut self, tx: &mut Sender) -> bool {
         match tx.mode {
             // Something above must be acknowledged, or a window without data would end it.
-            Mode::Cwr if tx.snd.una() != tx.recover => {
+            Mode::Cwr if tx.snd.una() != tx.recover() => {
                 self.end_reduction(tx);
                 tx.mode = Mode::Open;
             }
@@ -120,7 +120,7 @@ impl Segments {
         if tx.snd.sent.is_empty() {
             return;
         }
-        if !tx.agreed.sack {
+        if !tx.agreed().sack {
             self.mark_head_lost(tx, news.advanced);
             return;
         }
@@ -149,7 +149,7 @@ impl Segments {
         let mode = if odd { Mode::Disorder } else { Mode::Open };
         if tx.mode != mode {
             tx.mode = mode;
-            tx.recover = tx.snd.nxt();
+            tx.begin_episode();
         }
     }
 
@@ -185,7 +185,7 @@ impl Segments {
 
     /// Congestion was reported for a window of one segment: it stays, and the timer lets out the next one.
     fn wait_for_timer(&mut self, tx: &mut Sender, now: Instant) {
-        tx.hold |= hold::ECN;
+        tx.hold(hold::ECN);
         tx.ecn.reduced();
         self.probe = None;
         let ssthresh = ssthresh_after_report(tx);
@@ -196,7 +196,7 @@ impl Segments {
 
     /// An acknowledgement in the loss state.
     fn on_news_after_timeout(&mut self, tx: &mut Sender, news: &News, duplicate: bool) {
-        let recovered = tx.snd.una() >= tx.recover;
+        let recovered = tx.snd.una() >= tx.recover();
         if news.advanced && self.undo_loss(tx, false) {
             return;
         }
@@ -207,8 +207,8 @@ impl Segments {
             self.undo_at_end(tx);
             return;
         }
-        if !tx.agreed.sack {
-            if tx.snd.nxt() > tx.recover && duplicate {
+        if !tx.agreed().sack {
+            if tx.snd.nxt() > tx.recover() && duplicate {
                 self.count_duplicate(tx);
             } else if news.advanced {
                 self.sacked_out = 0;

@@ -23,14 +23,14 @@ impl Segments {
         if news.original && self.undo_loss(tx, true) {
             return true;
         }
-        if tx.snd.nxt() > tx.recover {
+        if tx.snd.nxt() > tx.recover() {
             //= RFC 5682 (2.1, step 3a): a duplicate, or a report of the new data: the loss was real.
             if news.sacked || duplicate {
                 self.frto = false;
             }
         } else if news.advanced && !recovered {
             //= RFC 5682 (2.1, step 2b): the window moved: new data, if there is any, will tell.
-            tx.recover = tx.snd.nxt();
+            tx.begin_episode();
             if tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt() {
                 self.next = Next::New;
                 return true;

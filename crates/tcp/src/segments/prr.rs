@@ -71,7 +71,7 @@ impl Prr {
 impl Segments {
     /// A reduction begins: the threshold falls, the window follows it (RFC 6937 3).
     pub(super) fn begin_reduction(&mut self, tx: &mut Sender, now: Instant, event: Event) {
-        tx.recover = tx.snd.nxt();
+        tx.begin_episode();
         self.probe = None;
         let cwnd = tx.window.cwnd();
         self.prr = Prr::begin(tx.cwnd_segments());
@@ -82,7 +82,7 @@ impl Segments {
         tx.window.cut(cwnd, ssthresh);
         tx.controller.on_event(&mut tx.window, now, event);
         tx.ecn.reduced();
-        if tx.rate.is_some() {
+        if tx.samples_rate() {
             return;
         }
         if tx.config.prr == ProportionalReduction::Off {
@@ -93,7 +93,7 @@ impl Segments {
     /// An acknowledgement in a reduction: `delivered` segments arrived, `lost` more are marked lost.
     pub(super) fn reduce(&mut self, tx: &mut Sender, delivered: u64, lost: u64, advanced: bool) {
         let rule = tx.config.prr;
-        let controlled = tx.rate.is_some();
+        let controlled = tx.samples_rate();
         if controlled || delivered == 0 || self.prr.recover_fs == 0 || rule == ProportionalReduction::Off {
             return;
         }
@@ -109,7 +109,7 @@ impl Segments {
 
     /// The reduction is over: the window is the threshold.
     pub(super) fn end_reduction(&mut self, tx: &mut Sender) {
-        if tx.rate.is_none()
+        if !tx.samples_rate()
             && tx.window.ssthresh() < u64::MAX
             && (tx.mode == Mode::Cwr || self.undo.marker.is_some())
         {

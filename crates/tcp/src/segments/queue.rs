@@ -95,7 +95,7 @@ impl Segments {
     #[cfg(debug_assertions)]
     pub(super) fn counters_hold(&self, tx: &Sender) -> bool {
         let count = |m| tx.snd.sent.iter().filter(|s| s.has(m)).count() as u64;
-        let by_report = !tx.agreed.sack || self.sacked_out == count(mark::SACKED);
+        let by_report = !tx.agreed().sack || self.sacked_out == count(mark::SACKED);
         by_report && self.lost_out == count(mark::LOST) && self.resent_out == count(mark::RESENT)
     }
 }

@@ -29,7 +29,7 @@ impl Segments {
 
     /// A hole below what was reported was filled by a first transmission. `fack`: what had been reported before.
     pub(super) fn check_late_cumulative(&mut self, tx: &Sender, fack: u64, news: &News) {
-        if let Some(from) = news.late_from.filter(|from| tx.agreed.sack && *from < fack) {
+        if let Some(from) = news.late_from.filter(|from| tx.agreed().sack && *from < fack) {
             // The reports that prove it may be acknowledged by now.
             let segments = (fack - from).div_ceil(tx.snd.mss());
             self.reordering = self.reordering.max(segments.min(MAX_REORDERING));

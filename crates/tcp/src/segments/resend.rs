@@ -3,7 +3,7 @@
 use airloom_base::Instant;
 
 use super::super::send::{Sent, mark};
-use super::super::sender::{Choice, Limit, Sender, pending};
+use super::super::sender::{Choice, Limit, Sender, hold, pending};
 use super::timeout::{rearm_rto, restart_rto};
 use super::tlp::wants_probe;
 use super::{Next, Segments};
@@ -43,7 +43,7 @@ impl Segments {
             if let Ok(len) = self.next_new(tx, now, room) {
                 return Some(Choice::New(len));
             }
-            if tx.snd.nxt() > tx.recover {
+            if tx.snd.nxt() > tx.recover() {
                 self.next = Next::Any;
                 return Some(self.all_sent(tx, now, Limit::Congestion));
             }
@@ -54,7 +54,7 @@ impl Segments {
         if self.next == Next::Lost {
             let in_flight = self.in_flight(tx);
             if in_flight < tx.cwnd_segments()
-                && !(tx.hold != 0 && in_flight > 0)
+                && !(tx.is_held(hold::ANY) && in_flight > 0)
                 && let Some(index) = self.next_to_resend(tx)
             {
                 //= RFC 9293 (3.8.6): beyond a window that shrank only the first segment is sent again.
@@ -139,7 +139,7 @@ impl Segments {
             }
             None => tx.snd.nxt(),
         };
-        if tx.agreed.sack {
+        if tx.agreed().sack {
             self.rack_resent(tx, end, now);
         }
         if counted && tx.mode.reduces() {

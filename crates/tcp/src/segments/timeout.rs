@@ -67,7 +67,7 @@ fn start_rto(tx: &mut Sender, now: Instant, anew: bool) {
     let rto = tx.rtt.rto(&tx.config);
     let wait = match tx.snd.sent.front() {
         Some(head) if !anew => (head.at + rto).since(now).max(Duration::from_millis(1)),
-        None if tx.hold & hold::ECN == 0 => {
+        None if !tx.is_held(hold::ECN) => {
             tx.timers.stop(Alarm::Retransmission);
             tx.timers.settle();
             return;
@@ -89,7 +89,7 @@ impl Segments {
         //= state only if data was acknowledged in between.
         let mut ssthresh = tx.window.ssthresh();
         if matches!(tx.mode, Mode::Open | Mode::Disorder)
-            || tx.recover <= tx.snd.una()
+            || tx.recover() <= tx.snd.una()
             || (tx.mode == Mode::Loss && !again)
         {
             self.undo.ssthresh = Some(self.current_ssthresh(tx));
@@ -106,7 +106,7 @@ impl Segments {
         tx.ecn.reduced();
         tx.controller.on_event(&mut tx.window, now, Event::Timeout);
         tx.mode = Mode::Loss;
-        tx.recover = tx.snd.nxt();
+        tx.begin_episode();
         self.probe = None;
         self.probe_due = false;
         //= RFC 5682 (2.1, step 1): not for a timeout of data that was already being repaired, unless it has just failed again.
@@ -127,7 +127,7 @@ impl Segments {
             //= RFC 8985 (6.3): beside the head only what is overdue; what left lately may still arrive.
             let recent = index > 0
                 && !reneged
-                && tx.agreed.sack
+                && tx.agreed().sack
                 && !self.rack_remaining(now, tx.snd.sent[index].at, Duration::ZERO).is_zero();
             if !recent {
                 self.mark_lost(tx, index);
@@ -147,7 +147,7 @@ impl Segments {
             return;
         }
         if tx.mode != Mode::Loss {
-            tx.recover = tx.snd.nxt();
+            tx.begin_episode();
             self.undo.ssthresh = None;
             self.undo.marker = None;
             tx.mode = Mode::Loss;

@@ -94,5 +94,5 @@ impl Segments {
 #[inline]
 pub(super) fn wants_probe(tx: &Sender) -> bool {
     //= RFC 8985 (7.2): with SACK, not while losses are repaired nor while anything is SACKed.
-    tx.config.tlp && tx.agreed.sack && matches!(tx.mode, Mode::Open | Mode::Cwr) && tx.hold & hold::ECN == 0
+    tx.config.tlp && tx.agreed().sack && matches!(tx.mode, Mode::Open | Mode::Cwr) && !tx.is_held(hold::ECN)
 }

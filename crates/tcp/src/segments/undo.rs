@@ -60,7 +60,7 @@ impl Segments {
 
     /// Does the acknowledgement at hand echo a timestamp from before `when`?
     pub(super) fn echoes_before(&self, tx: &Sender, when: u32) -> bool {
-        tx.agreed.timestamps && self.undo.echo.is_some_and(|e| e.wrapping_sub(when).cast_signed() < 0)
+        tx.agreed().timestamps && self.undo.echo.is_some_and(|e| e.wrapping_sub(when).cast_signed() < 0)
     }
 
     //= RFC 3522 (3.2): the echo is older than the first retransmission: the original was acknowledged.
@@ -68,7 +68,7 @@ impl Segments {
         match self.undo.resent_at {
             Some(at) => tx.config.undo_by_timestamps && self.echoes_before(tx, at),
             // Nothing was sent again, so nothing else can have been answered; unless that was forgotten (`must_stay`).
-            None => tx.agreed.sack || tx.snd.una() < tx.recover,
+            None => tx.agreed().sack || tx.snd.una() < tx.recover(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Segments {
     //= RFC 6582 (3.2, step 2): without SACK duplicates of the old window would look like a new loss: stay until
     //= something above it is acknowledged.
     fn must_stay(&mut self, tx: &Sender) -> bool {
-        let stay = tx.snd.una() == tx.recover && !tx.agreed.sack;
+        let stay = tx.snd.una() == tx.recover() && !tx.agreed().sack;
         if stay && !self.any_resent(tx) {
             self.undo.resent_at = None;
         }
@@ -156,7 +156,7 @@ impl Segments {
         if self.must_stay(tx) {
             return true;
         }
-        if proved || tx.agreed.sack {
+        if proved || tx.agreed().sack {
             tx.mode = Mode::Open;
             self.reneged = false;
         }
