@@ -10,7 +10,7 @@ use super::config::{Config, LossDetection};
 use super::congestion::{About, FastRecovery, Hears, Suspicion};
 use super::octets::{DUP_THRESH, Octets};
 use super::segments::Segments;
-use super::sender::{Arrived, Choice, Counts, Sender};
+use super::sender::{Arrived, Choice, Counts, Limit, Sender};
 
 /// The recovery of one connection.
 pub(super) enum Recovery {
@@ -32,12 +32,6 @@ impl Recovery {
             return Recovery::Segments(Segments::new(iss, now, grouped));
         }
         Recovery::Octets(Octets::default())
-    }
-
-    /// Does it count segments, and the window with it?
-    #[inline]
-    pub fn counts_segments(&self) -> bool {
-        matches!(self, Recovery::Segments(_))
     }
 
     /// Octets in flight as the window counts them.
@@ -148,6 +142,40 @@ impl Recovery {
     pub fn sent_again(&mut self, tx: &mut Sender, now: Instant, start: u64, end: u64) {
         if let Recovery::Octets(o) = self {
             o.sent_again(tx, now, start, end);
+        }
+    }
+
+    /// Segments sent and not acknowledged; by the octet: so many as full ones would be.
+    pub fn segments_out(&self, tx: &Sender) -> u64 {
+        match self {
+            Recovery::Segments(_) => tx.snd.segments_out(),
+            Recovery::Octets(_) => tx.snd.outstanding().div_ceil(tx.snd.mss()),
+        }
+    }
+
+    /// Nothing more leaves now, because of `held`: if something has left since the last time, what is used of the window is
+    /// looked at.
+    #[inline]
+    pub fn on_pause(&self, tx: &mut Sender, now: Instant, held: Limit) {
+        let by_window = held == Limit::Congestion;
+        let looks = match self {
+            // Linux looks whenever it is the window that holds data back.
+            Recovery::Segments(_) => tx.has_sent() || by_window,
+            Recovery::Octets(_) => tx.has_sent(),
+        };
+        if !looks {
+            return;
+        }
+        tx.note_pause();
+        if tx.config.cwnd_validation {
+            let in_flight = self.in_flight(tx);
+            let limited = by_window || in_flight >= tx.window.cwnd();
+            let used = match self {
+                // Linux compares what is in flight with the window, and remembers what was outstanding.
+                Recovery::Segments(_) => tx.snd.segments_out() * tx.snd.mss(),
+                Recovery::Octets(_) => in_flight,
+            };
+            tx.validate_window(now, held, limited, used);
         }
     }
 

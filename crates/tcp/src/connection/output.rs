@@ -301,19 +301,7 @@ impl Connection {
         if tx.samples_rate() && matches!(held, Limit::Nothing | Limit::Short) {
             self.note_application_limit();
         }
-        let tx = &mut self.tx;
-        let by_segments = self.recovery.counts_segments();
-        if !(tx.has_sent() || by_segments && held == Limit::Congestion) {
-            return;
-        }
-        tx.note_pause();
-        if tx.config.cwnd_validation {
-            // Linux compares what is in flight with the window, and remembers what was outstanding.
-            let in_flight = self.recovery.in_flight(tx);
-            let limited = held == Limit::Congestion || in_flight >= tx.window.cwnd();
-            let in_flight = if by_segments { tx.snd.segments_out() * tx.snd.mss() } else { in_flight };
-            tx.validate_window(now, held, limited, in_flight);
-        }
+        self.recovery.on_pause(&mut self.tx, now, held);
     }
 
     /// It is the application that sends no more: the sampler of delivery rates is told.

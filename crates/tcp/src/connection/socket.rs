@@ -192,9 +192,7 @@ impl Socket {
     pub fn info(&self, now: Instant) -> Info {
         let c = &*self.0;
         let (snd, facts, counts) = (&c.tx.snd, &c.tx.facts, c.recovery.counts());
-        let by_segments = c.recovery.counts_segments();
         let (rtt, rttvar) = c.tx.rtt.estimate();
-        let out = if by_segments { snd.segments_out() } else { snd.outstanding().div_ceil(snd.mss()) };
         Info {
             state: c.state,
             ca_state: c.tx.mode as u8,
@@ -211,7 +209,7 @@ impl Socket {
             ato: c.acks.delay(),
             snd_mss: snd.mss(),
             rcv_mss: c.acks.full(u64::from(c.local_mss())),
-            unacked: out,
+            unacked: c.recovery.segments_out(&c.tx),
             sacked: counts.sacked,
             lost: counts.lost,
             retrans: counts.resent,
@@ -244,7 +242,7 @@ impl Socket {
             // Linux looks at the congestion window first.
             window_limited: snd.unsent() > 0
                 && snd.window_edge() < snd.nxt() + snd.unsent().min(snd.mss())
-                && !(by_segments && c.recovery.fills_window(&c.tx)),
+                && !c.recovery.fills_window(&c.tx),
         }
     }
 }
