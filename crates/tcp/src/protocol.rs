@@ -9,6 +9,7 @@ use airloom_base::{Body, ConfigError, Cx, Instant, Packet, Protocol, ProtocolPar
 use serde_json::Value;
 
 use super::config::Config;
+use super::congestion::{self, Controller};
 use super::connection::Connection;
 use super::wire::{Flags, Header};
 
@@ -16,12 +17,22 @@ use super::wire::{Flags, Header};
 pub struct Tcp {
     config: Arc<Config>,
     secret: u64,
+    controllers: congestion::Make,
 }
 
 impl Tcp {
     /// With these settings; `secret` keeps initial sequence numbers of different hosts apart.
     pub fn new(config: Config, secret: u64) -> Self {
-        Tcp { config: Arc::new(config), secret }
+        Tcp { config: Arc::new(config), secret, controllers: Arc::new(congestion::build) }
+    }
+
+    /// With congestion controllers of one's own, whatever `congestion` says in the settings: `make` gives each connection one. Its
+    /// number is another one for each connection, and the same in each run.
+    pub fn controlled_by(
+        self,
+        make: impl Fn(&Config, u64) -> Box<dyn Controller> + Send + Sync + 'static,
+    ) -> Self {
+        Tcp { controllers: Arc::new(make), ..self }
     }
 
     /// From the host's table.
@@ -57,7 +68,15 @@ impl Tcp {
     ) -> Connection {
         let iss = self.initial_sequence(now, &path, ports);
         let timestamp_offset = (self.secret >> 32) as u32;
-        Connection::new(self.config.clone(), now, path, ports, who, iss, timestamp_offset)
+        Connection::new(
+            self.config.clone(),
+            &self.controllers,
+            now,
+            path,
+            ports,
+            who,
+            (iss, timestamp_offset),
+        )
     }
 }
 

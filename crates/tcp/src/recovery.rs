@@ -23,12 +23,12 @@ pub(super) enum Recovery {
 impl Recovery {
     /// The one that these settings and the controller want.
     pub fn new(config: &Config, about: &About, iss: u64, now: Instant) -> Self {
+        // Only there rates are sampled.
+        let everything = about.hears == Hears::Everything;
         // Tahoe and the Reno of 1990 have a recovery of their own.
-        if config.loss_detection == LossDetection::Rack
-            && about.recovery == FastRecovery::NewReno
-            && !about.probes
-        {
-            let grouped = config.segmentation_offload && about.hears != Hears::Everything;
+        let fits = about.recovery == FastRecovery::NewReno && !about.probes;
+        if everything || config.loss_detection == LossDetection::Rack && fits {
+            let grouped = config.segmentation_offload && !everything;
             return Recovery::Segments(Segments::new(iss, now, grouped));
         }
         Recovery::Octets(Octets::default())

@@ -30,6 +30,8 @@ pub mod vegas;
 mod westwood;
 mod window;
 
+use std::sync::Arc;
+
 use airloom_base::{Duration, Instant};
 
 use super::config::{Config, Congestion};
@@ -61,8 +63,9 @@ pub struct Ack {
     pub phase: Phase,
     /// Does the sender pace?
     pub paced: bool,
-    /// Does it report congestion (ECN)?
-    pub ece: bool,
+    /// Octets of `delivered` that the peer reports as marked (ECN). By RFC 3168 it says only that something was: then it is all
+    /// of them, as DCTCP counts them (RFC 8257 3.3).
+    pub marked: u64,
     /// How the path delivered; for who hears [`Hears::Everything`].
     pub delivery: Delivery,
 }
@@ -90,6 +93,8 @@ pub struct Delivery {
     pub in_flight_before: u64,
     /// Octets marked lost since this acknowledgement.
     pub lost: u64,
+    /// Segments marked lost in all, by acknowledgements and by timers; what was marked twice counts twice.
+    pub lost_segments: u64,
 }
 
 /// Data that leaves for the first time.
@@ -168,7 +173,8 @@ pub enum Hears {
     /// [`on_sent`](Controller::on_sent) for data that leaves with nothing outstanding.
     News,
     /// [`on_sent`](Controller::on_sent) for all data and [`on_ack`](Controller::on_ack) for every acknowledgement that brings
-    /// news, in any state and with the [`Delivery`]. It sets window and rate itself: nothing else reduces them.
+    /// news, in any state and with the [`Delivery`]. It sets window and rate itself: nothing else reduces them. Losses are then
+    /// found as RFC 8985 does, whatever the settings and [`About`] say of recovery and probes.
     Everything,
 }
 
@@ -190,7 +196,7 @@ impl About {
     }
 }
 
-/// The rules for the window.
+/// The rules for the window: one of ours ([`Congestion`]), or a user's own ([`Tcp::controlled_by`](crate::Tcp::controlled_by)).
 ///
 /// The order of calls: [`about`](Controller::about) once; [`on_sent`](Controller::on_sent) as data leaves; on an
 /// acknowledgement [`observe`](Controller::observe), then [`on_ack`](Controller::on_ack); on a loss or a mark
@@ -246,6 +252,9 @@ pub trait Controller: Send {
         Reaction::Repair
     }
 }
+
+/// Makes the controller of a connection with these settings; the number tells connections apart that draw lots.
+pub(super) type Make = Arc<dyn Fn(&Config, u64) -> Box<dyn Controller> + Send + Sync>;
 
 /// Builds the controller of `config`.
 ///

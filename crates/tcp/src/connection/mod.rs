@@ -78,15 +78,16 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection in LISTEN, with `ports` ours and the peer's.
+    /// A connection in LISTEN, with `ports` ours and the peer's; its initial sequence number, and how far its timestamp clock is
+    /// ahead.
     pub fn new(
         config: Arc<Config>,
+        controllers: &congestion::Make,
         now: Instant,
         path: Path,
         ports: (u16, u16),
         who: Identity,
-        iss: u32,
-        timestamp_offset: u32,
+        (iss, timestamp_offset): (u32, u32),
     ) -> Self {
         let mss = u64::from(local_mss(&config, &path));
         let largest = if config.window_scaling { u64::MAX } else { 65_535 };
@@ -96,8 +97,7 @@ impl Connection {
             mss,
         );
         let iss = ORIGIN + u64::from(iss);
-        let tx =
-            Sender::new(config.clone(), now, congestion::build(&config, iss), iss, mss, timestamp_offset);
+        let tx = Sender::new(config.clone(), now, controllers(&config, iss), iss, mss, timestamp_offset);
         Connection {
             state: State::Listen,
             events: Events::default(),

@@ -20,7 +20,9 @@ fn sender(loss_detection: LossDetection) -> (Connection, Outbox) {
     };
     let address = |n| std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, n));
     let path = Path { local: address(1), remote: address(2), mtu: 1500 };
-    let mut c = Connection::new(Arc::new(config), Instant::ZERO, path, (1, 2), Identity::default(), 0, 0);
+    let controllers: congestion::Make = Arc::new(congestion::build);
+    let who = Identity::default();
+    let mut c = Connection::new(Arc::new(config), &controllers, Instant::ZERO, path, (1, 2), who, (0, 0));
     let mut outbox = Outbox::default();
     let mut cx = Cx { now: Instant::ZERO, records: &mut outbox };
     c.connect(&mut cx);

@@ -26,7 +26,8 @@ impl Octets {
         } else if ack == tx.snd.una() && tx.snd.nxt() > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
             if news > 0 && tx.about().hears == Hears::News {
-                let brought = Ack { delivered: news, ..tx.brought(now, self.pipe(tx)) };
+                let marked = if a.ece { news } else { 0 };
+                let brought = Ack { delivered: news, marked, ..tx.brought(now, self.pipe(tx)) };
                 tx.controller.observe(&mut tx.window, &brought);
             }
             let duplicate = if tx.agreed().sack {
@@ -114,7 +115,8 @@ impl Octets {
             spurious = self.eifel_ends(tx, now, echo, octets, ece);
         }
         let delivered = octets + sacked - arrived_before;
-        let brought = Ack { octets, segments, delivered, rtt, ece, ..tx.brought(now, self.pipe(tx)) };
+        let marked = if ece { delivered } else { 0 };
+        let brought = Ack { octets, segments, delivered, rtt, marked, ..tx.brought(now, self.pipe(tx)) };
         if tx.about().hears == Hears::News {
             tx.controller.observe(&mut tx.window, &brought);
         }
@@ -133,7 +135,7 @@ impl Octets {
             Mode::Loss => {
                 tx.forget_dupacks();
                 if self.frto == Frto::Off || !self.frto_advances(tx, now, ack, octets, ece) {
-                    self.ack_after_timeout(tx, now, ack, &brought);
+                    self.ack_after_timeout(tx, now, ack, &brought, ece);
                 }
             }
             Mode::Recovery => {
@@ -159,10 +161,10 @@ impl Octets {
     }
 
     /// New data acknowledged in the loss state.
-    fn ack_after_timeout(&mut self, tx: &mut Sender, now: Instant, ack: u64, brought: &Ack) {
+    fn ack_after_timeout(&mut self, tx: &mut Sender, now: Instant, ack: u64, brought: &Ack, ece: bool) {
         //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
         //= RFC 3168 (6.1.2): but does not grow on an acknowledgement that reports congestion.
-        if !brought.ece {
+        if !ece {
             tx.controller.on_ack(&mut tx.window, brought);
         }
         if ack >= tx.recover() {

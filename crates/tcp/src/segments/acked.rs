@@ -45,6 +45,11 @@ pub(super) struct News {
 }
 
 impl News {
+    /// How many of so many octets delivered are reported as marked.
+    fn marked(&self, delivered: u64) -> u64 {
+        if self.ece { delivered } else { 0 }
+    }
+
     pub(super) fn late(&mut self, from: u64) {
         self.late_from = Some(self.late_from.map_or(from, |l| l.min(from)));
     }
@@ -312,8 +317,9 @@ impl Segments {
             let delivered = (self.delivered - self.told_delivered) * tx.snd.mss();
             self.told_delivered = self.delivered;
             let (rtt, segments) = (news.latest_rtt, news.acked);
+            let marked = news.marked(delivered);
             let brought =
-                Ack { rtt, segments, delivered, ece: news.ece, ..tx.brought(now, self.octets_in_flight(tx)) };
+                Ack { rtt, segments, delivered, marked, ..tx.brought(now, self.octets_in_flight(tx)) };
             tx.controller.observe(&mut tx.window, &brought);
         }
         let Some(sample) = sample else { return };
@@ -353,6 +359,7 @@ impl Segments {
             octets,
             segments: delivered,
             delivered: octets,
+            marked: news.marked(octets),
             ..tx.brought(now, self.octets_in_flight(tx))
         };
         tx.controller.on_ack(&mut tx.window, &brought);
@@ -373,13 +380,14 @@ impl Segments {
         self.told_delivered = self.delivered;
         let Some(rate) = tx.rate() else { return };
         let sample = rate.sample(now, delivered, min_rtt);
-        let delivery = Delivery { sample, total: rate.delivered(), in_flight_before, lost: lost * mss };
+        let (total, lost_segments) = (rate.delivered(), self.marked);
+        let delivery = Delivery { sample, total, in_flight_before, lost: lost * mss, lost_segments };
         let (rtt, segments) = (news.latest_rtt, news.acked);
         let brought = Ack {
             rtt,
             delivered,
             segments,
-            ece: news.ece,
+            marked: news.marked(delivered),
             delivery,
             ..tx.brought(now, self.octets_in_flight(tx))
         };
