@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from airloom.validate.h3_both_clocks import make_certificate
 from tests.cli.shell import Done, airloom
 from tests.conftest import needs_laboratory
+from tests.test_http3 import PEER
+from tests.test_qlog import records
 from tests.wireshark import fields
 
 pytestmark = pytest.mark.emulate
@@ -38,6 +41,29 @@ import sys
 from curl_cffi import CurlHttpVersion, requests
 answer = requests.get(sys.argv[1], http_version=CurlHttpVersion.V3ONLY, verify=False)
 print(answer.status_code, len(answer.content))
+"""
+
+
+#: A simulated client that loses the first of its two links on the way; the server is real.
+MOVING = """\
+title = "A client that moves, and a real server"
+[hosts]
+router = {}
+origin = { real = true, command = %s }
+[hosts.mobile]
+forward = false
+transport = "quic"
+app = { http-client = { http = "3", server = "origin", start = "3s", pages = [["/page"]] } }
+[links]
+first = { bearer = "wireline", between = ["mobile", "router"], rate = "2Mbit/s", delay = "20ms" }
+second = { bearer = "wireline", between = ["mobile", "router"], rate = "2Mbit/s", delay = "30ms" }
+wan = { bearer = "wireline", between = ["router", "origin"], rate = "100Mbit/s", delay = "1ms" }
+[run]
+record = ["qlog"]
+[[timeline]]
+at = "4s"
+target = "first"
+set = { state = "down" }
 """
 
 
@@ -77,6 +103,27 @@ app = {{ http-client = {{ http = "3", start = "3s", pages = [["/page"]] }} }}
     emulate(tmp_path, WIRE + hosts, "sleep", "6")
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["mobile.bytes"] == 25_000
+
+
+def test_a_server_of_another_stack_goes_along_with_a_client_that_moves(tmp_path: Path) -> None:
+    needs_laboratory()
+    make_certificate(tmp_path)
+    (tmp_path / "page").write_bytes(os.urandom(500_000))
+    serve = [sys.executable, str(PEER), "serve", str(tmp_path), str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")]
+    emulate(tmp_path, MOVING % json.dumps([*serve, "10.77.2.1", "443"]), "sleep", "9")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    # All of it over one connection, some by either link.
+    assert (summary["mobile.bytes"], summary["pages"], summary["mobile.connections"]) == (500_000, 1, 1)
+    assert min(summary["first.downlink.bytes"], summary["second.downlink.bytes"]) > 100_000
+    # aioquic asks at the new address whether the client is there (PATH_CHALLENGE), which says so (PATH_RESPONSE).
+    (events,) = (records(file)[1:] for file in (tmp_path / "run").glob("*_client.sqlog"))
+    told = [(event["time"], event["name"], frame) for event in events for frame in event["data"].get("frames", [])]
+    asked = [
+        (time, frame) for time, name, frame in told if frame["frame_type"] == "path_challenge" and "received" in name
+    ]
+    answers = [time for time, name, frame in told if frame["frame_type"] == "path_response" and "sent" in name]
+    assert len(asked) >= 1
+    assert 4_000 < asked[0][0] <= answers[0]
 
 
 def test_tls_is_for_real_peers(tmp_path: Path) -> None:
