@@ -50,11 +50,13 @@ def test_time_and_lateness_decide(seconds: float, verdict: str, met: bool) -> No
 def test_the_daemon_takes_as_long_as_the_simulated_server(name: str) -> None:
     needs_laboratory()
     (cell,) = chosen(name)
-    errors = []
-    # A busy machine delays a program, and with it some of the runs, but never brings both closer.
-    for seed in range(1, 11):
-        (verdict,) = compare([cell], [seed], jobs=1)
-        errors += verdict.errors
-        if seed >= 2 and min(map(abs, errors)) <= cell.bar:
+    found = Verdict(cell)
+    # The medians of five seeds. A busy machine delays a program, and with it some of the runs, so that more are made;
+    # what keeps most of them apart more runs do not mend.
+    for seed in range(1, 12):
+        (one,) = compare([cell], [seed], jobs=1)
+        found.real += one.real
+        found.simulated += one.simulated
+        if seed >= 5 and abs(found.error) <= cell.bar:
             return
-    raise AssertionError(errors)
+    raise AssertionError((found.error, found.errors))
