@@ -1,10 +1,11 @@
-//! Named sets of settings. A profile is nothing but values; sources are named where a value is not the standard's own.
+//! Named sets of settings. A profile is nothing but values, and says where each is from.
 //! A circle, of which `config.rs` says why.
 
 use airloom_base::Duration;
 use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::config::{Config, Controller, InitialWindow, InitialWindowRule, Migration, Pacing, Session};
 
@@ -21,20 +22,95 @@ pub enum Profile {
     QuicGo,
 }
 
+/// Where values are from that `rfc9002` has, and others unless they have their own.
+const STANDARD: &[(&str, &str)] = &[
+    ("session", "ours: `auto` is as cheap as the run allows"),
+    (
+        "certificates",
+        "a leaf and an intermediate certificate with keys of P-256: below what a server may send at once",
+    ),
+    ("post_quantum", "TLS 1.3 as RFC 8446 has it"),
+    ("tickets", "OpenSSL and BoringSSL send two"),
+    ("resumes", "RFC 8446 (2.2)"),
+    ("zero_rtt", "RFC 8446 (2.3, E.5): only where the application says what may be repeated"),
+    ("controller", "RFC 9002 (7)"),
+    ("initial_window", "RFC 9002 (7.2)"),
+    ("pacing", "RFC 9002 (7.7): pacing, or bursts of the initial window at most"),
+    ("initial_rtt", "RFC 9002 (6.2.2)"),
+    ("packet_threshold", "RFC 9002 (6.1.1): kPacketThreshold"),
+    ("time_threshold", "RFC 9002 (6.1.2): kTimeThreshold, 9/8"),
+    ("persistent_congestion_threshold", "RFC 9002 (7.6.1): kPersistentCongestionThreshold"),
+    ("ack_every", "RFC 9000 (13.2.2): after two packets; the extension is not used"),
+    ("max_ack_delay", "RFC 9000 (18.2): 25 ms; the extension is not used"),
+    ("idle_timeout", "RFC 9308 (3.2)"),
+    ("keep_alive", "RFC 9000 (10.1.2): the application's choice"),
+    ("initial_datagram", "RFC 9000 (14.1)"),
+    ("mtu_discovery", "RFC 9000 (14.3)"),
+    ("receive_window", "ours, since the standard leaves it open: room for any path of the laboratory"),
+    ("stream_window", "ours, as `receive_window`"),
+    ("send_buffer", "ours, as `receive_window`"),
+    ("bidi_streams", "RFC 9114 (6.1): no fewer than a hundred requests at a time"),
+    ("uni_streams", "ours, as `bidi_streams`; RFC 9114 (6.2) asks for three at least"),
+    ("datagram_buffer", "ours, since RFC 9221 leaves it open"),
+    ("retry", "RFC 9000 (8.1.2): a server's choice"),
+    ("migration", "RFC 9000 (9)"),
+    ("spin_bit", "RFC 9000 (17.4)"),
+];
+
+/// Where those of Chromium are from: QUICHE (google/quiche) and Chromium itself. Its thresholds of loss, acknowledgements after two packets or 25 ms, a
+/// hundred streams and 30 s of idleness are those of `rfc9002`. Left out: a timeout of 2 rttvar (kPtoRttvarMultiplier), and
+/// acknowledgements of every tenth packet after a hundred.
+const CHROMIUM: &[(&str, &str)] = &[
+    ("controller", "QUICHE, quic/core/quic_connection.cc: GetDefaultCongestionControlType"),
+    (
+        "initial_window",
+        "QUICHE, quic/core/quic_constants.h: kInitialCongestionWindow 32, times kDefaultTCPMSS 1460",
+    ),
+    ("initial_rtt", "QUICHE, quic/core/quic_constants.h: kInitialRttMs"),
+    ("initial_datagram", "QUICHE, quic/core/quic_constants.h: kDefaultMaxPacketSize"),
+    ("receive_window", "Chromium, net/quic/quic_context.cc: kQuicSessionMaxRecvWindowSize"),
+    ("stream_window", "Chromium, net/quic/quic_context.cc: kQuicStreamMaxRecvWindowSize"),
+    ("spin_bit", "QUICHE shows none"),
+];
+
+/// Where those of quic-go are from, v0.65.0. NewReno, thresholds of loss, acknowledgements after two packets or 25 ms, a hundred streams
+/// and 30 s of idleness are those of `rfc9002` (internal/ackhandler, internal/protocol/params.go). Left out: a window that shrinks to 0.7
+/// (renoBeta) and not to a half, receive windows that begin with 512 kB and grow.
+const QUIC_GO: &[(&str, &str)] = &[
+    ("tickets", "quic-go, connection.go: one ticket"),
+    (
+        "initial_window",
+        "quic-go, internal/congestion/cubic_sender.go: initialCongestionWindow 32, times the first datagram's size",
+    ),
+    ("initial_rtt", "quic-go, internal/utils/rtt_stats.go: DefaultInitialRTT"),
+    ("initial_datagram", "quic-go, internal/protocol/params.go: InitialPacketSize"),
+    ("receive_window", "quic-go, internal/protocol/params.go: DefaultMaxReceiveConnectionFlowControlWindow"),
+    ("stream_window", "quic-go, internal/protocol/params.go: DefaultMaxReceiveStreamFlowControlWindow"),
+    ("spin_bit", "quic-go shows none"),
+];
+
+/// Where each profile's values are from, by the names of profiles and keys: those of [`differences`], and all of `rfc9002`.
+pub(super) fn sources() -> Value {
+    let named = |sources: &[(&str, &str)]| {
+        sources.iter().map(|&(key, from)| (key.to_owned(), from.into())).collect::<Map<_, _>>()
+    };
+    json!({ "rfc9002": named(STANDARD), "chromium": named(CHROMIUM), "quic-go": named(QUIC_GO) })
+}
+
 /// The values of each profile that are not those of `rfc9002`, by the names of profiles and keys.
-pub(super) fn differences() -> serde_json::Value {
+pub(super) fn differences() -> Value {
     let values = |profile: Profile| match serde_json::to_value(profile.settings()) {
-        Ok(serde_json::Value::Object(values)) => values,
-        _ => serde_json::Map::new(),
+        Ok(Value::Object(values)) => values,
+        _ => Map::new(),
     };
     let standard = values(Profile::Rfc9002);
     let own = [Profile::Rfc9002, Profile::Chromium, Profile::QuicGo].into_iter().map(|profile| {
         let mut own = values(profile);
         let name = own.get("profile").and_then(|n| n.as_str()).unwrap_or_default().to_owned();
         own.retain(|key, value| key != "profile" && standard.get(key) != Some(value));
-        (name, serde_json::Value::Object(own))
+        (name, Value::Object(own))
     });
-    serde_json::Value::Object(own.collect())
+    Value::Object(own.collect())
 }
 
 impl Profile {
@@ -43,10 +119,8 @@ impl Profile {
         let standard = Config {
             profile: self,
             session: Session::Auto,
-            // A leaf and an intermediate certificate with keys of P-256: below what a server may send at once.
             certificates: Octets(2_000),
             post_quantum: false,
-            // OpenSSL and BoringSSL send two.
             tickets: 2,
             resumes: true,
             zero_rtt: false,
@@ -63,16 +137,13 @@ impl Profile {
             persistent_congestion_threshold: 3,
             ack_every: 0,
             max_ack_delay: Duration::ZERO,
-            // RFC 9308 (3.2): 30 s are a good choice.
             idle_timeout: Duration::from_secs(30),
             keep_alive: Duration::ZERO,
             initial_datagram: 1_200,
             mtu_discovery: true,
-            // The standards leave windows open: room for any path of the laboratory.
             receive_window: Octets(16 << 20),
             stream_window: Octets(16 << 20),
             send_buffer: Octets(16 << 20),
-            // RFC 9114 (6.1): no fewer than a hundred requests at a time.
             bidi_streams: 100,
             uni_streams: 100,
             datagram_buffer: Octets(1 << 20),
@@ -82,13 +153,6 @@ impl Profile {
         };
         match self {
             Profile::Rfc9002 => standard,
-            // Of google/quiche, quic/core/quic_constants.h unless said: kInitialCongestionWindow 32 times kDefaultTCPMSS 1460, kInitialRttMs
-            // 100, kDefaultMaxPacketSize 1250, kDefaultMaxStreamsPerConnection 100, kDefaultPacketReorderingThreshold 3,
-            // kDefaultIetfLossDelayShift 3 (9/8 of a round trip), kDefaultDelayedAckTimeMs 25 and
-            // kDefaultRetransmittablePacketsBeforeAck 2, which are the standard's; quic_connection.cc, GetDefaultCongestionControlType: CUBIC.
-            // Of chromium, net/quic/quic_context.cc: kQuicSessionMaxRecvWindowSize 15 MB, kQuicStreamMaxRecvWindowSize 6 MB;
-            // net/quic/quic_context.h: kIdleConnectionTimeout 30 s. It shows no spin bit.
-            // Left out: a timeout of 2 rttvar (kPtoRttvarMultiplier), acknowledgements of every tenth packet after a hundred.
             Profile::Chromium => Config {
                 controller: Controller::Cubic,
                 initial_window: InitialWindow::Octets(Octets(32 * 1_460)),
@@ -99,13 +163,6 @@ impl Profile {
                 spin_bit: false,
                 ..standard
             },
-            // quic-go v0.65.0. internal/congestion/cubic_sender.go: initialCongestionWindow 32 of the first datagram size;
-            // internal/ackhandler/sent_packet_handler.go: Reno, packetThreshold 3, 9/8 of a round trip; received_packet_tracker.go:
-            // packetsBeforeAck 2, MaxAckDelay 25 ms; internal/utils/rtt_stats.go: DefaultInitialRTT 100 ms; internal/protocol/params.go:
-            // InitialPacketSize 1280, DefaultMaxReceiveStreamFlowControlWindow 6 MB, DefaultMaxReceiveConnectionFlowControlWindow 15 MB,
-            // DefaultMaxIncomingStreams 100, DefaultMaxIncomingUniStreams 100, DefaultIdleTimeout 30 s; connection.go: one ticket. It
-            // shows no spin bit.
-            // Left out: a window that shrinks to 0.7 (renoBeta) and not to a half, receive windows that begin with 512 kB and grow.
             Profile::QuicGo => Config {
                 initial_window: InitialWindow::Octets(Octets(32 * 1_280)),
                 initial_rtt: Duration::from_millis(100),
@@ -116,6 +173,23 @@ impl Profile {
                 spin_bit: false,
                 ..standard
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_says_where_it_is_from() {
+        let keys = |table: &Value| table.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let (sources, differences) = (sources(), differences());
+        let standard = serde_json::to_value(Profile::Rfc9002.settings()).unwrap();
+        assert_eq!(keys(&standard)[0], "profile");
+        assert_eq!(keys(&sources["rfc9002"]), keys(&standard)[1..]);
+        for profile in ["chromium", "quic-go"] {
+            assert_eq!(keys(&sources[profile]), keys(&differences[profile]), "{profile}");
         }
     }
 }

@@ -114,10 +114,11 @@ fn table(
     }
 }
 
-/// What each profile of a component sets differently from the first of them, if it has profiles.
+/// What each profile of a component sets differently from the first of them, if it has profiles, and where values are from if it says so.
 fn profiles(out: &mut String, schema: &Value) {
     let Some(profiles) = schema.get("x-profiles").and_then(Value::as_object) else { return };
-    line(out, "\nWhat each profile sets differently from `rfc`:\n");
+    let first = profiles.keys().next().map_or("", String::as_str);
+    line(out, &format!("\nWhat each profile sets differently from `{first}`:\n"));
     line(out, "| profile | values |");
     line(out, "|---|---|");
     for (name, values) in profiles {
@@ -129,6 +130,18 @@ fn profiles(out: &mut String, schema: &Value) {
             .collect();
         let values = if values.is_empty() { "none".to_owned() } else { values.join(", ") };
         line(out, &format!("| `{name}` | {values} |"));
+    }
+    let Some(sources) = schema.get("x-sources").and_then(Value::as_object) else { return };
+    let names: Vec<String> = sources.keys().map(|name| format!("`{name}`")).collect();
+    line(
+        out,
+        &format!("\nWhere values are from; a profile that names no source for one has that of `{first}`:\n"),
+    );
+    line(out, &format!("| key | {} |", names.join(" | ")));
+    line(out, &format!("|---|{}", "---|".repeat(names.len())));
+    for key in sources.get(first).and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+        let from: Vec<&str> = sources.values().map(|of| of[key].as_str().unwrap_or_default()).collect();
+        line(out, &format!("| `{key}` | {} |", from.join(" | ")));
     }
 }
 
@@ -176,6 +189,8 @@ mod tests {
                 }] },
                 "Inner": { "type": "object", "properties": { "path": { "type": ["string", "null"] } } },
             },
+            "x-profiles": { "old": {}, "new": { "size": "2MB" } },
+            "x-sources": { "old": { "size": "a book" }, "new": { "size": "a letter" } },
         });
         let component = Component { name: "thing", schema, defaults: json!({ "size": "1MB" }) };
         let page = Page { file: "x", title: "X", about: "About.", components: vec![component] }.render();
@@ -190,6 +205,9 @@ mod tests {
             "| `loss` | *size* or table *loss* | `{ a = 1 }` |  |\n",
             "| `way` | { up = *size*, down = *size* } | `\"2B\"` |  |\n",
             "- *size*: a size\n",
+            "differently from `old`:\n",
+            "| `new` | `size = \"2MB\"` |\n",
+            "| key | `old` | `new` |\n|---|---|---|\n| `size` | a book | a letter |\n",
         ] {
             assert!(page.contains(expected), "{expected:?} not in\n{page}");
         }
