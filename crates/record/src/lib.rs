@@ -4,6 +4,8 @@
 //! outbox to a [`Recorder`] whenever it likes: captures are streamed to disk at once, tables grow as columns
 //! that are handed to Python whole.
 //!
+//! Not here: what is recorded, which machines say (`base`), and what a capture means (`analyze`).
+//!
 //! ```text
 //! Outbox --packets--> pcapng::Writer --> trace.pcapng
 //!        \-qlog-----> qlog::QlogFiles --> *.sqlog

@@ -5,16 +5,16 @@
 //!
 //! Memory is bounded whatever a file claims: one frame of at most [`LONGEST`] octets is held at a time, blocks that are
 //! not frames are passed over without being held, and there are at most [`MOST_INTERFACES`] interfaces.
-//!
-//! A circle of 2 files: where octets come from (`source.rs`) fails with the error that callers see here.
 
+mod error;
 mod link;
 mod pcap;
 mod pcapng;
 mod source;
 
-use std::io::{self, Read};
+use std::io::Read;
 
+pub use error::Error;
 pub use link::datagram;
 use source::Source;
 
@@ -48,31 +48,6 @@ pub struct Frame<'a> {
     pub is_dropped: bool,
     /// Its octets, from the link header on.
     pub octets: &'a [u8],
-}
-
-/// Why nothing more can be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file begins as no capture does.
-    #[error("it begins neither as pcap nor as pcapng does")]
-    NotACapture,
-    /// The file ends within a frame or block that begins at this octet.
-    #[error("the file is cut: what begins at octet {at} is not there to its end")]
-    Cut {
-        /// Where it begins.
-        at: u64,
-    },
-    /// What begins at this octet is not possible.
-    #[error("octet {at}: {why}")]
-    Corrupt {
-        /// Where it begins.
-        at: u64,
-        /// What is wrong with it.
-        why: &'static str,
-    },
-    /// It could not be read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
 }
 
 enum Form {

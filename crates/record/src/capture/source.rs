@@ -1,9 +1,8 @@
 //! Octets of a file, one after the other, and how many they were.
-//! A circle, of which `mod.rs` says why.
 
 use std::io::{BufReader, ErrorKind, Read};
 
-use super::Error;
+use super::error::Error;
 
 pub(super) struct Source<R> {
     from: BufReader<R>,

@@ -1,5 +1,4 @@
 //! Tables as typed columns, ready for Parquet.
-//! A circle, of which `runs.rs` says why.
 //!
 //! One file per table; the column names are the product's interface. Each table grows one typed vector per
 //! column; [`Tables::into_columns`] hands them on without copying. Times are nanoseconds since the run began.
@@ -25,7 +24,7 @@ use flows::Flows;
 use objects::Objects;
 use packets::Packets;
 use pages::Pages;
-use runs::Runs;
+use runs::{DROPPED, Runs, by_run};
 use states::States;
 
 /// All tables of a run.
@@ -135,6 +134,41 @@ impl Tables {
             ("states", self.states.into_columns()),
             ("congestion", self.congestion.into_columns()),
         ])
+    }
+
+    /// A run is over: what came since the last one ended are its rows. `None`: they do not count. Packets are no part of
+    /// this ([`Tables::take_packets`]).
+    pub fn end_run(&mut self, run: Option<u32>) {
+        let run = run.unwrap_or(DROPPED);
+        self.runs.flows.resize(self.flows.end_run(), run);
+        self.runs.pages.resize(self.pages.rows(), run);
+        self.runs.objects.resize(self.objects.rows(), run);
+        self.runs.states.resize(self.states.rows(), run);
+        self.runs.congestion.resize(self.congestion.rows(), run);
+    }
+
+    /// The tables of all runs that have ended, but for those that are left out; the number of the run is the first column,
+    /// `run`.
+    pub fn into_columns_by_run(mut self) -> BTreeMap<&'static str, Vec<Column>> {
+        self.end_run(None);
+        let (runs, left_out) = (self.runs, self.left_out);
+        let mut all = BTreeMap::new();
+        if !left_out.flows {
+            all.insert("flows", by_run(runs.flows, self.flows.into_columns()));
+        }
+        if !left_out.pages {
+            all.insert("pages", by_run(runs.pages, self.pages.into_columns()));
+        }
+        if !left_out.objects {
+            all.insert("objects", by_run(runs.objects, self.objects.into_columns()));
+        }
+        if !left_out.states {
+            all.insert("states", by_run(runs.states, self.states.into_columns()));
+        }
+        if !left_out.congestion {
+            all.insert("congestion", by_run(runs.congestion, self.congestion.into_columns()));
+        }
+        all
     }
 }
 

@@ -1,67 +1,26 @@
 //! Tables of several runs on top of each other, with a column that says which run a row is from.
-//!
-//! A circle of 2 files: it is the half of the tables' methods that puts runs on top of each other.
 
-use std::collections::BTreeMap;
-
-use super::Tables;
-use super::column::{Column, Table, Values, full};
+use super::column::{Column, Values, full};
 
 /// The number of the run of each row, by table; nothing while there is one run only.
 #[derive(Default)]
 pub(super) struct Runs {
-    flows: Vec<u32>,
-    pages: Vec<u32>,
-    objects: Vec<u32>,
-    states: Vec<u32>,
-    congestion: Vec<u32>,
+    pub(super) flows: Vec<u32>,
+    pub(super) pages: Vec<u32>,
+    pub(super) objects: Vec<u32>,
+    pub(super) states: Vec<u32>,
+    pub(super) congestion: Vec<u32>,
 }
 
 /// Rows of a run that does not count.
-const DROPPED: u32 = u32::MAX;
+pub(super) const DROPPED: u32 = u32::MAX;
 
-impl Tables {
-    /// A run is over: what came since the last one ended are its rows. `None`: they do not count. Packets are no part of
-    /// this ([`Tables::take_packets`]).
-    pub fn end_run(&mut self, run: Option<u32>) {
-        let run = run.unwrap_or(DROPPED);
-        self.runs.flows.resize(self.flows.end_run(), run);
-        self.runs.pages.resize(self.pages.rows(), run);
-        self.runs.objects.resize(self.objects.rows(), run);
-        self.runs.states.resize(self.states.rows(), run);
-        self.runs.congestion.resize(self.congestion.rows(), run);
-    }
-
-    /// The tables of all runs that have ended, but for those that are left out; the number of the run is the first column,
-    /// `run`.
-    pub fn into_columns_by_run(mut self) -> BTreeMap<&'static str, Vec<Column>> {
-        self.end_run(None);
-        let (runs, left_out) = (self.runs, self.left_out);
-        let table = |run: Vec<u32>, mut columns: Vec<Column>| {
-            columns.insert(0, full("run", Values::U32(run)));
-            without_dropped(columns)
-        };
-        let mut all = BTreeMap::new();
-        if !left_out.flows {
-            all.insert("flows", table(runs.flows, self.flows.into_columns()));
-        }
-        if !left_out.pages {
-            all.insert("pages", table(runs.pages, self.pages.into_columns()));
-        }
-        if !left_out.objects {
-            all.insert("objects", table(runs.objects, self.objects.into_columns()));
-        }
-        if !left_out.states {
-            all.insert("states", table(runs.states, self.states.into_columns()));
-        }
-        if !left_out.congestion {
-            all.insert("congestion", table(runs.congestion, self.congestion.into_columns()));
-        }
-        all
-    }
+/// A table with the number of each row's run as its first column, `run`, without the rows of runs that do not count.
+pub(super) fn by_run(runs: Vec<u32>, mut columns: Vec<Column>) -> Vec<Column> {
+    columns.insert(0, full("run", Values::U32(runs)));
+    without_dropped(columns)
 }
 
-/// The table without the rows of runs that do not count.
 fn without_dropped(mut columns: Vec<Column>) -> Vec<Column> {
     let kept: Vec<bool> = match columns.first().map(|c| &c.values) {
         Some(Values::U32(runs)) => runs.iter().map(|run| *run != DROPPED).collect(),
@@ -98,6 +57,7 @@ mod tests {
     use airloom_base::{Instant, Outbox};
 
     use super::*;
+    use crate::columns::Tables;
 
     fn page(number: u32, client: &str) -> Outbox {
         let mut outbox = Outbox::default();
