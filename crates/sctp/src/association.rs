@@ -1,7 +1,4 @@
 //! An association: its parts, and how its user and its host call it.
-//!
-//! A circle of 2 files: what is asked for while it is open (`reconfiguration.rs`) goes on with it in a file of its own, whose
-//! state is kept here.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -21,7 +18,7 @@ use super::flight::Flight;
 use super::inbound::{Inbound, Message};
 use super::outbound::{Outbound, Outgoing};
 use super::path::{MOST_PATHS, PathState};
-use super::reconfiguration::Reconfiguration;
+use super::requests::Reconfiguration;
 use super::state::State;
 
 /// What all associations of a host share.

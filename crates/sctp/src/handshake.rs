@@ -10,7 +10,7 @@ use super::association::{Association, Shared};
 use super::chunk::{Cause, Chunk, Init, Parameter};
 use super::cookie::{self, Abilities, Cookie, Refusal};
 use super::inbound::Inbound;
-use super::reconfiguration::Reconfiguration;
+use super::requests::Reconfiguration;
 use super::state::State;
 use super::wire::Header;
 

@@ -1,6 +1,4 @@
 //! What arrived: TSNs, fragments, and messages in the order of their streams (RFC 9260, 6.2, 6.5, 6.6, 6.9; RFC 8260, 2.2).
-//!
-//! A circle of 2 files: messages in parts (`partial_delivery.rs`) are the same receiving end, and one more state of it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +6,6 @@ use airloom_base::Body;
 
 use super::chunk::{Data, ForwardTsn, Sack};
 use super::outbound::names;
-use super::partial_delivery::Parts;
 use super::serial::{first, unwrap, unwrap16};
 
 /// A message as it arrived.
@@ -97,6 +94,14 @@ pub(super) struct Stream {
     ready: VecDeque<Message>,
     ready_octets: u64,
     used: bool,
+}
+
+/// The message of DATA that is handed over in parts.
+pub(super) struct Parts {
+    /// TSN of its next fragment.
+    pub next: u64,
+    pub stream: u16,
+    pub unordered: bool,
 }
 
 /// What became of a chunk.

@@ -20,7 +20,7 @@
 //! | windows, round trips | `path.rs` | RFC 9260, 6.3, 7.2 |
 //! | timeouts, heartbeats, path failure | `timers.rs` | RFC 9260, 6.3.3, 8 |
 //! | end | `shutdown.rs` | RFC 9260, 9 |
-//! | streams that begin anew, more of them | `reconfiguration.rs` | RFC 6525 |
+//! | streams that begin anew, more of them | `reconfiguration.rs`, `requests.rs` | RFC 6525 |
 //! | settings | `config.rs` | |
 //!
 //! **Nothing is kept for an INIT**: the answer carries all in a cookie signed with SipHash-2-4 (128 bits), and an association
@@ -48,6 +48,7 @@ mod partial_delivery;
 mod path;
 mod protocol;
 mod reconfiguration;
+mod requests;
 mod restart;
 pub mod scheduler;
 mod serial;
@@ -63,4 +64,4 @@ pub use config::{Config, Profile};
 pub use inbound::Message;
 pub use outbound::{Outgoing, Reliability};
 pub use protocol::Sctp;
-pub use reconfiguration::{Answer, Reconfigured, Request};
+pub use requests::{Answer, Reconfigured, Request};

@@ -1,5 +1,4 @@
 //! Messages that are larger than the receive buffer, handed over in parts (RFC 9260, 6.9).
-//! A circle, of which `inbound.rs` says why.
 //!
 //! When the buffer is full and nothing in it can be read, what is there of a message whose turn it is becomes a
 //! [`Message`](super::Message) that says that it [`continues`](super::Message::continues). The rest follows on the same stream. In
@@ -8,16 +7,8 @@
 use std::ops::RangeInclusive;
 
 use super::chunk::Data;
-use super::inbound::{Inbound, Message};
+use super::inbound::{Inbound, Message, Parts};
 use super::serial::{unwrap, unwrap16};
-
-/// The message of DATA that is handed over in parts.
-pub(super) struct Parts {
-    /// TSN of its next fragment.
-    pub next: u64,
-    pub stream: u16,
-    pub unordered: bool,
-}
 
 impl Inbound {
     /// Hands over what is there of a message. False: there is no beginning of one whose turn it is.

@@ -1,164 +1,22 @@
 //! Streams that begin anew, and more of them, while the association lives (RFC 6525).
-//! A circle, of which `association.rs` says why.
 //!
 //! One request of ours is on its way at a time; others wait for it. What was written to a stream before its reset goes out
 //! under the old numbers first, and what is written after it waits for the answer, so that nothing is lost either way.
 
-use std::collections::VecDeque;
-
-use airloom_base::timer::Timer;
-use airloom_base::{CloseReason, Cx, Duration};
+use airloom_base::{CloseReason, Cx};
 use bytes::Bytes;
 
 use super::association::{Association, SackDue};
 use super::chunk::parameter::{Reset, TsnReset, result};
 use super::chunk::{Cause, Chunk, Parameter};
 use super::outbound::names;
+use super::requests::{Answer, OwnRequest, Reconfigured, Request, Sent};
 use super::state::State;
-
-/// What an end may ask its peer for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// These streams of ours (none: all) begin anew.
-    ResetOutgoing(Vec<u16>),
-    /// These streams of the peer's (none: all) begin anew.
-    ResetIncoming(Vec<u16>),
-    /// All streams of both and the TSNs begin anew.
-    ResetAssociation,
-    /// So many streams more for us to send on.
-    AddOutgoing(u16),
-    /// So many streams more for the peer to send on.
-    AddIncoming(u16),
-}
-
-/// What the peer made of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// It did it.
-    Performed,
-    /// All was as wished.
-    NothingToDo,
-    /// It does not want to.
-    Denied,
-    /// It could not, with the number of its answer (RFC 6525, 4.4).
-    Failed(u32),
-}
-
-impl Answer {
-    fn of(number: u32) -> Self {
-        match number {
-            result::NOTHING_TO_DO => Answer::NothingToDo,
-            result::PERFORMED => Answer::Performed,
-            result::DENIED => Answer::Denied,
-            other => Answer::Failed(other),
-        }
-    }
-
-    fn is_success(self) -> bool {
-        matches!(self, Answer::Performed | Answer::NothingToDo)
-    }
-}
-
-/// What has changed about the streams.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reconfigured {
-    /// A request of ours was answered.
-    Answered(Request, Answer),
-    /// These streams of the peer's (none: all) have begun anew.
-    IncomingReset(Vec<u16>),
-    /// These streams of ours (none: all) have, since the peer asked for it.
-    OutgoingReset(Vec<u16>),
-    /// All streams of both and the TSNs have, since the peer asked for it.
-    AssociationReset,
-    /// The peer may send on so many streams more.
-    IncomingAdded(u16),
-    /// We may, since the peer asked for it.
-    OutgoingAdded(u16),
-}
-
-/// A request of ours.
-struct Asked {
-    what: Request,
-    /// The peer's request that it answers.
-    in_reply: Option<u32>,
-    /// How it was sent, once it was.
-    sent: Option<Sent>,
-}
-
-/// A request of ours on its way.
-struct Sent {
-    number: u32,
-    parameter: Parameter,
-    /// Our first TSN behind it.
-    next_tsn: u64,
-    /// The peer has said since it was sent last that it works on it: silence is no error.
-    is_in_progress: bool,
-    /// When it was sent last the peer had acknowledged everything that it could have to wait for.
-    is_overdue: bool,
-    /// It has had another number.
-    is_renumbered: bool,
-}
 
 /// Requests that wait for the one before at most.
 const MOST_WISHES: usize = 8;
 /// Streams that a request names at most, so that it fits any path; all are named by none.
 const MOST_NAMED: usize = 50;
-/// Answers that are kept, in case their request comes again: as many as a chunk has requests.
-const KEPT: usize = 2;
-
-/// What an association knows of both ends' requests.
-#[derive(Default)]
-pub(super) struct Reconfiguration {
-    /// Number of our next request, and of the peer's.
-    next: u32,
-    expected: u32,
-    asked: Option<Asked>,
-    wishes: VecDeque<Asked>,
-    answers: VecDeque<(u32, Parameter)>,
-    /// The peer's reset of its streams that waits for its data.
-    awaits_data: Option<u32>,
-    /// The peer's reset of the association that waits for ours.
-    awaits_silence: Option<u32>,
-    pub timer: Timer,
-    timeout: Duration,
-    told: VecDeque<Reconfigured>,
-}
-
-impl Reconfiguration {
-    /// Of an association whose ends begin with these TSNs.
-    pub fn new(own: u32, peers: u32) -> Self {
-        //= RFC 6525 (4.1): requests count from the initial TSN on.
-        Reconfiguration { next: own, expected: peers, ..Self::default() }
-    }
-
-    fn is_idle(&self) -> bool {
-        self.asked.is_none()
-            && self.wishes.is_empty()
-            && self.awaits_data.is_none()
-            && self.awaits_silence.is_none()
-    }
-
-    /// Keeps an answer, and gives it to be sent.
-    fn keep(&mut self, response: u32, result: u32, next: Option<TsnReset>) -> Parameter {
-        let answer = Parameter::ReconfigResponse { response, result, next };
-        self.answers.retain(|(number, _)| *number != response);
-        self.answers.push_back((response, answer.clone()));
-        if self.answers.len() > KEPT {
-            self.answers.pop_front();
-        }
-        answer
-    }
-
-    /// What is said to a request that came before.
-    fn repeat(&self, number: u32) -> Parameter {
-        let kept = self.answers.iter().find(|(of, _)| *of == number);
-        let is_late = (1..=KEPT as u32).contains(&self.expected.wrapping_sub(number));
-        kept.map(|(_, answer)| answer.clone()).unwrap_or_else(|| {
-            let result = if is_late { result::IN_PROGRESS } else { result::BAD_SEQUENCE };
-            Parameter::ReconfigResponse { response: number, result, next: None }
-        })
-    }
-}
 
 impl Association {
     /// Asks the peer for a change of the streams. False: it does not understand such requests (or `stream_reset` is off
@@ -184,7 +42,7 @@ impl Association {
         {
             return false;
         }
-        wishes.push_back(Asked { what: request, in_reply: None, sent: None });
+        wishes.push_back(OwnRequest { what: request, in_reply: None, sent: None });
         self.refill_burst();
         self.follow_up(cx);
         true
@@ -280,7 +138,7 @@ impl Association {
         if streams.iter().any(|s| !self.out.has(*s)) {
             return Some(result::WRONG_SSN);
         }
-        let covers = |asked: &Asked| {
+        let covers = |asked: &OwnRequest| {
             let Request::ResetOutgoing(own) = &asked.what else { return false };
             own.is_empty() || (!streams.is_empty() && streams.iter().all(|s| names(own, *s)))
         };
@@ -290,12 +148,12 @@ impl Association {
         if streams.len() > MOST_NAMED {
             return Some(result::DENIED);
         }
-        let wish = Asked { what: Request::ResetOutgoing(streams), in_reply: Some(number), sent: None };
+        let wish = OwnRequest { what: Request::ResetOutgoing(streams), in_reply: Some(number), sent: None };
         self.wish(wish)
     }
 
     /// A request of ours that the peer has asked for; what it is told, if there can be none.
-    fn wish(&mut self, wish: Asked) -> Option<u32> {
+    fn wish(&mut self, wish: OwnRequest) -> Option<u32> {
         let wishes = &mut self.reconfiguration.wishes;
         if wishes.len() >= MOST_WISHES {
             return Some(result::DENIED);
@@ -336,7 +194,7 @@ impl Association {
         if streams == 0 || self.out.streams().checked_add(streams).is_none_or(|all| all > most) {
             return result::DENIED;
         }
-        let wish = Asked { what: Request::AddOutgoing(streams), in_reply: Some(0), sent: None };
+        let wish = OwnRequest { what: Request::AddOutgoing(streams), in_reply: Some(0), sent: None };
         self.wish(wish).unwrap_or(result::PERFORMED)
     }
 
@@ -409,8 +267,8 @@ impl Association {
         self.tell(what);
     }
 
-    /// Goes on with what can go on now.
-    pub(super) fn go_on_reconfiguring(&mut self, cx: &mut Cx) {
+    /// Says that what the peer had to wait for is done, and sends our next request, as far as they can be by now.
+    pub(super) fn advance_reconfiguration(&mut self, cx: &mut Cx) {
         if self.reconfiguration.is_idle() {
             return;
         }

@@ -22,7 +22,7 @@ impl Association {
 
     /// What follows from what has happened: the streams, and the end once everything of ours is acknowledged.
     pub(super) fn follow_up(&mut self, cx: &mut Cx) {
-        self.go_on_reconfiguring(cx);
+        self.advance_reconfiguration(cx);
         if !self.flight.is_empty() || self.out.waiting > 0 {
             return;
         }
