@@ -1,6 +1,4 @@
 //! One end of a connection: requests and responses in, octets of streams out.
-//!
-//! A circle of 2 files: what arrives (`receiving.rs`) goes on with the connection in a file of its own, whose state is kept here.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,8 +7,7 @@ use airloom_base::Body;
 use super::frame::{self, kind, role};
 use super::log::{Frame, Logged};
 use super::qpack::{Decoder, Encoder};
-use super::receiving::Incoming;
-use super::stream::{Sending, Stream};
+use super::stream::{Incoming, Sending, Stream};
 use super::{Error, ErrorCode, Priority, Settings, varint};
 use crate::http::budget::Budget;
 use crate::http::fields::{self, Line};

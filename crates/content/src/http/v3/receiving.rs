@@ -1,5 +1,4 @@
 //! What the octets and the ends of the peer's streams do.
-//! A circle, of which `connection.rs` says why.
 
 use airloom_base::Body;
 
@@ -10,31 +9,13 @@ use super::frame::{Control, kind, role};
 use super::input::{EMPTY, Input, Piece};
 use super::log::{Frame, Logged};
 use super::qpack::Section;
-use super::stream::{Sending, Stream};
+use super::stream::{Incoming, Role, Sending, Stream};
 use super::{Error, ErrorCode, Priority, Settings};
 use crate::http::fields::{self, Line, content_length};
 use crate::http::message::{Method, Version};
 
 /// Priorities that may come before their streams.
 const EARLY: usize = 64;
-
-/// What a stream that goes one way is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// Its type has not come.
-    Untold,
-    Control,
-    Encoder,
-    Decoder,
-    /// It has been refused.
-    Unknown,
-}
-
-/// A stream of the peer's that goes one way.
-pub(super) struct Incoming {
-    input: Input,
-    role: Role,
-}
 
 /// Does a stream of this number go one way?
 //= RFC 9000 (2.1): the two low bits of a stream's number say who opened it and whether it goes one way.

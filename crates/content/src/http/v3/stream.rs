@@ -1,4 +1,4 @@
-//! One request and its answer: what is still to be sent of our side, and what has come of the other.
+//! Streams: a request and its answer (what is still to be sent of our side, what has come of the other), and those that go one way.
 
 use std::collections::VecDeque;
 
@@ -132,4 +132,22 @@ pub(super) struct Stream {
     pub(super) is_head: bool,
     /// Was anything of an answer sent?
     pub(super) is_answered: bool,
+}
+
+/// What a stream that goes one way is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Its type has not come.
+    Untold,
+    Control,
+    Encoder,
+    Decoder,
+    /// It has been refused.
+    Unknown,
+}
+
+/// A stream of the peer's that goes one way.
+pub(super) struct Incoming {
+    pub(super) input: Input,
+    pub(super) role: Role,
 }
