@@ -11,6 +11,8 @@
 
 #[path = "../src/clock.rs"]
 mod clock;
+#[path = "../src/dateless.rs"]
+mod dateless;
 #[path = "../src/keylog.rs"]
 mod keylog;
 #[path = "../src/library/mod.rs"]
@@ -29,14 +31,16 @@ use airloom_base::Instant;
 use airloom_base::random::Stream;
 use bytes::{Bytes, BytesMut};
 
-use clock::{Dateless, from_library, to_library};
+use clock::{from_library, to_library};
+use dateless::Dateless;
 use library::congestion::NewRenoConfig;
 use library::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
     MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TransportConfig,
 };
 use secret::Secret;
-use session::handshake::{Common, Sizes, Starter};
+use session::Sizes;
+use session::handshake::{Common, Starter};
 use session::model::Model;
 use session::tickets::{Office, Wallet};
 

@@ -1,5 +1,4 @@
 //! The library's moments and ours.
-//! A circle, of which `library/mod.rs` says why.
 //!
 //! It is told the time as the machines of the house are, but by the type of the standard library, which has no zero. One moment of
 //! the process stands for the beginning of every run; only differences reach what is sent.
@@ -10,7 +9,7 @@
 )]
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant as Theirs, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant as Theirs};
 
 use airloom_base::Instant;
 
@@ -35,13 +34,4 @@ pub(crate) fn to_library(now: Instant) -> Theirs {
 pub(crate) fn from_library(at: Theirs) -> Instant {
     let since = at.saturating_duration_since(origin());
     Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The date that tokens are stamped with: always the same second, since a run has no date. How old a token is does not matter to it.
-pub(crate) struct Dateless;
-
-impl crate::library::TimeSource for Dateless {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(1_700_000_000)
-    }
 }

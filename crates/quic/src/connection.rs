@@ -1,6 +1,4 @@
 //! One connection: the library's, between its host and its application.
-//!
-//! A circle of 2 files: the protocol makes connections, and both wrap datagrams alike.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,10 +13,10 @@ use airloom_base::{
 
 use crate::clock::{from_library, to_library};
 use crate::config::{BASE_DATAGRAM, Migration};
+use crate::datagram::{datagram, payload};
 use crate::host::{PLAIN, Shared, overhead};
 use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
 use crate::pace::Meter;
-use crate::protocol::{datagram, payload};
 use crate::qlog::Trace;
 use crate::streams::{self, Plain, Streams};
 use crate::ways::{Way, Ways};

@@ -10,8 +10,8 @@ use std::time::Duration;
 use airloom_base::random::{Stream, derive};
 use airloom_base::service::Path;
 
-use crate::clock::Dateless;
 use crate::config::{BASE_DATAGRAM, Config, Migration, Session};
+use crate::dateless::Dateless;
 use crate::keylog::KeyLog;
 use crate::library::{
     self, AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
@@ -22,11 +22,11 @@ use crate::pace::{Factory, Meter};
 use crate::qlog::{About, Opening, Trace};
 use crate::real::Tls;
 use crate::secret::Secret;
-use crate::session::Protection;
-use crate::session::handshake::{Common, Sizes, Starter};
+use crate::session::handshake::{Common, Starter};
 use crate::session::model::Model;
 use crate::session::seeded::Seeded;
 use crate::session::tickets::Office;
+use crate::session::{Protection, Sizes};
 use crate::streams::Recent;
 use crate::ways::MOST_PATHS;
 

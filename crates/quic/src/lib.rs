@@ -22,6 +22,8 @@
 mod clock;
 mod config;
 mod connection;
+mod datagram;
+mod dateless;
 mod host;
 mod keylog;
 mod library;

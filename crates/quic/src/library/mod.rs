@@ -3,8 +3,6 @@
 //! `noq` is the one that is used. With the feature `quinn` it is quinn-proto, from which that one comes: what the crate's tests say of
 //! transfers, handshakes and losses holds with both. What only one of them has (several paths, a pace that its controllers obey,
 //! numbers of packets that were lost) its neighbour says it has not.
-//!
-//! A circle of 2 files: its calls are given times by `clock.rs`, which is in turn what its tokens ask for the time.
 
 #[cfg(not(feature = "quinn"))]
 mod noq;

@@ -1,5 +1,4 @@
 //! What becomes of each packet of a connection, event by event, in the words of draft-ietf-quic-qlog-quic-events-12.
-//! A circle, of which `session.rs` says why.
 //!
 //! Nothing of it is the library's: [`session`] hears packets as they are protected and opened, [`frames`] and [`parameters`] put them
 //! into words, [`recovery`] keeps what is under way. A connection without a trace has none of them around its keys.
@@ -17,10 +16,9 @@ use airloom_base::{CloseReason, Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::library::transport_parameters::TransportParameters;
-use crate::library::{self, ConnectionId, PathView, crypto};
+use crate::library::{self, ConnectionId, PathView};
 use parameters::Parameters;
 use recovery::{Lost, Recovery, Space};
-use session::{Client, Opened, Server};
 
 pub use session::Opening;
 
@@ -54,6 +52,14 @@ pub struct About {
     pub initial_rtt: Duration,
     /// How many packets that were sent later have to arrive before one is lost.
     pub packet_threshold: u32,
+}
+
+/// A packet that was opened: its number, header and payload, and octets as it came.
+struct Opened {
+    number: u64,
+    header: Vec<u8>,
+    payload: Vec<u8>,
+    len: usize,
 }
 
 /// The events of one end of a connection, until somebody takes them.
@@ -106,20 +112,6 @@ impl Trace {
 
     fn lock(&self) -> MutexGuard<'_, Events> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What makes a client's session, with the trace around it.
-    pub fn client(&self, inner: Arc<dyn crypto::ClientConfig>) -> Arc<dyn crypto::ClientConfig> {
-        Arc::new(Client { inner, trace: self.clone() })
-    }
-
-    /// What makes a server's session, with the trace around it. `opening` has the packet that opened the connection.
-    pub fn server(
-        &self,
-        inner: Arc<dyn crypto::ServerConfig>,
-        opening: &Opening,
-    ) -> Arc<dyn crypto::ServerConfig> {
-        Arc::new(Server { inner, opening: opening.clone(), trace: Some(self.clone()) })
     }
 
     /// What happens from now on happens at this moment.

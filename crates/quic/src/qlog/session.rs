@@ -1,26 +1,32 @@
 //! Where packets are read as plain text: around the keys of whichever session a connection has.
-//!
-//! A circle of 2 files: what is heard is told to a trace, and a trace puts itself around a session.
 
 use std::any::Any;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Trace;
 use super::recovery::Space;
+use super::{Opened, Trace};
 use crate::library::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
 };
 use crate::library::transport_parameters::TransportParameters;
 use crate::library::{self, ConnectError, Id, Observed, Observer, Side, This, TransportError};
 
-/// A packet that was opened: its number, header and payload, and octets as it came.
-pub(super) struct Opened {
-    pub(super) number: u64,
-    pub(super) header: Vec<u8>,
-    pub(super) payload: Vec<u8>,
-    pub(super) len: usize,
+impl Trace {
+    /// What makes a client's session, with the trace around it.
+    pub fn client(&self, inner: Arc<dyn crypto::ClientConfig>) -> Arc<dyn crypto::ClientConfig> {
+        Arc::new(Client { inner, trace: self.clone() })
+    }
+
+    /// What makes a server's session, with the trace around it. `opening` has the packet that opened the connection.
+    pub fn server(
+        &self,
+        inner: Arc<dyn crypto::ServerConfig>,
+        opening: &Opening,
+    ) -> Arc<dyn crypto::ServerConfig> {
+        Arc::new(Server { inner, opening: opening.clone(), trace: Some(self.clone()) })
+    }
 }
 
 #[derive(Default)]

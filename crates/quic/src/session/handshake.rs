@@ -10,8 +10,6 @@
 //!
 //! With a ticket of an earlier connection the session goes on: no certificates, and where both ends are set to it the client's data
 //! comes right behind its hello (0-RTT).
-//!
-//! A circle of 3 files: messages have the sizes that the handshake was given, and tickets come in a message.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -25,7 +23,7 @@ use airloom_base::random::Stream;
 
 use super::messages::{
     self, CLIENT_HELLO, ENCRYPTED_EXTENSIONS, FINISHED, HEADER, NEW_SESSION_TICKET, Resumed, SERVER_HELLO,
-    TICKET,
+    Sizes, TICKET,
 };
 use super::tickets::{Office, Wallet};
 use super::{Epoch, Protection, Reader};
@@ -43,17 +41,6 @@ const UNEXPECTED_MESSAGE: u8 = 10;
 const DECODE_ERROR: u8 = 50;
 const MISSING_EXTENSION: u8 = 109;
 const NO_APPLICATION_PROTOCOL: u8 = 120;
-
-/// How large what is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    pub(crate) certificates: usize,
-    pub(crate) post_quantum: bool,
-    pub(crate) tickets: u8,
-    /// Sessions go on; and with early data.
-    pub(crate) resumes: bool,
-    pub(crate) zero_rtt: bool,
-}
 
 /// What all sessions of a host share.
 pub(crate) struct Common {

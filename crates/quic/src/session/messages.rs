@@ -1,10 +1,7 @@
 //! Messages of a handshake in the form of TLS 1.3 (RFC 8446, 4): what a dissector reads, with contents that mean nothing where only
 //! the size counts.
-//! A circle, of which `handshake.rs` says why.
 
 use std::sync::OnceLock;
-
-use super::handshake::Sizes;
 
 pub(super) const CLIENT_HELLO: u8 = 1;
 pub(super) const SERVER_HELLO: u8 = 2;
@@ -36,6 +33,17 @@ pub(super) const TICKET: usize = 174;
 
 /// Octets of a handshake message's own header.
 pub(super) const HEADER: usize = 4;
+
+/// How large what is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) certificates: usize,
+    pub(crate) post_quantum: bool,
+    pub(crate) tickets: u8,
+    /// Sessions go on; and with early data.
+    pub(crate) resumes: bool,
+    pub(crate) zero_rtt: bool,
+}
 
 fn put16(out: &mut Vec<u8>, n: usize) {
     out.extend_from_slice(&(n as u16).to_be_bytes());

@@ -14,6 +14,7 @@ pub(crate) mod seeded;
 pub(crate) mod tickets;
 
 use bytes::BytesMut;
+pub(crate) use messages::Sizes;
 
 use crate::library::crypto::{CryptoError, KeyPair, Keys, PacketKey};
 use crate::library::{Cipher, ConnectionId, Key, Side};

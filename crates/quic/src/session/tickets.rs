@@ -1,5 +1,4 @@
 //! Sessions that go on: tickets that a server gives and knows again, and those that a client keeps.
-//! A circle, of which `handshake.rs` says why.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
