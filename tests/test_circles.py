@@ -41,7 +41,10 @@ def test_a_circle_is_found_through_what_is_exported_again() -> None:
         ("a",): "use crate::Second;\n",
         ("b",): "pub mod inner;\n",
         ("b", "inner"): "//! Named by [`Second`](super::Second).\nuse crate::a::{First, Other as Renamed};\n",
-        ("c",): "use super::a::First;\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n",
+        ("c",): (
+            "use super::a::First;\npub(in crate::d) const C: u8 = 0;\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"
+        ),
+        ("d",): "use crate::c::C;\n",
     }
     assert list(circles_of(graph(texts))) == [{("a",), ("b", "inner")}]
 
@@ -65,7 +68,9 @@ def graph(texts: dict[Module, str]) -> dict[Module, set[Module]]:
     again: dict[Module, dict[str, Module]] = {module: {} for module in texts}
     for module, text in texts.items():
         code = re.split(r"#\[cfg\((?:test|all\(test)[^\n]*\n(?:#\[[^\n]*\n)*mod ", re.sub("//[^\n]*", "", text))[0]
-        paths = re.findall(r"\b(?:crate|super)::[\w:]+", re.sub(r"\buse\s[^;]+;", "", code))
+        # Who may see something is no use of it.
+        named = re.sub(r"\buse\s[^;]+;|\bpub\(in [\w:]+\)", "", code)
+        paths = re.findall(r"\b(?:crate|super)::[\w:]+", named)
         for exported, tree in re.findall(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", code, re.MULTILINE):
             for path in leaves(re.sub(r"\s+", "", re.sub(r"\s+as\s+\w+", "", tree))):
                 if full := absolute(path.split("::"), module, texts):
@@ -82,8 +87,8 @@ def graph(texts: dict[Module, str]) -> dict[Module, set[Module]]:
                 return resolve(target + full[length + 1 :], steps - 1) if target else module
         return None
 
-    named = {module: {resolve(full) for full in paths} for module, paths in used.items()}
-    return {module: {other for other in others if other is not None} - {module} for module, others in named.items()}
+    found = {module: {resolve(full) for full in paths} for module, paths in used.items()}
+    return {module: {other for other in others if other is not None} - {module} for module, others in found.items()}
 
 
 def leaves(tree: str) -> Iterator[str]:

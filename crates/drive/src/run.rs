@@ -1,6 +1,4 @@
 //! One run of a scenario in virtual time, from text to tables.
-//!
-//! A circle of 2 files: the error of a run is one type for both clocks, so that real time is named here, and this file by real time.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! The application and what it is lent, called in turn.
-//! A circle, of which `mod.rs` says why.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -13,7 +12,7 @@ use tokio::sync::Notify;
 use super::super::clock::Clock;
 use super::super::origins::Origins;
 use super::net::{Net, News};
-use super::{Clients, Options, Served};
+use super::served::{Clients, Options, Served};
 
 /// What tasks share. Nobody holds it while waiting.
 pub(super) type Shared<A> = Rc<RefCell<Core<A>>>;

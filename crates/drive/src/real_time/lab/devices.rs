@@ -1,5 +1,4 @@
 //! Devices, addresses and routes of a laboratory.
-//! A circle, of which `mod.rs` says why.
 //!
 //! ```text
 //!  namespace "mobile"            the engine's namespace               namespace "origin"

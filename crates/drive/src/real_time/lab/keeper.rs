@@ -1,5 +1,4 @@
 //! Process 1 of a laboratory: makes its namespaces and cables, then starts programs in them when asked.
-//! A circle, of which `mod.rs` says why.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

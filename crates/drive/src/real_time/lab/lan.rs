@@ -1,5 +1,4 @@
 //! Devices behind a laboratory: what an interface of the machine is connected to is behind the first real host.
-//! A circle, of which `mod.rs` says why.
 //!
 //! ```text
 //!   devices                |  machine              |  laboratory

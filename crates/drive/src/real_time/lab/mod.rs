@@ -20,9 +20,6 @@
 //! | `plan` | what is to be made |
 //! | `messages` | between the engine and the keeper |
 //! | `child` | what no safe wrapper covers |
-//!
-//! A circle of 8 files: the processes that make a laboratory each have their half of a step in its file, and the names and MTUs of
-//! devices are where these are made.
 
 mod child;
 mod devices;
@@ -71,6 +68,7 @@ use messages::Writer;
 use outside::WayOut;
 use plan::Plan;
 pub use rights::Rights;
+pub(super) use rights::what_helps;
 
 pub(super) use keeper::ENDED;
 use keeper::NOT_ENTERED;
@@ -379,9 +377,4 @@ pub(super) fn enter_user_namespace() -> io::Result<()> {
     rights::take(Rights::UserNamespace, CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
     devices::prepare(true, false)?;
     child::keep_capabilities(&rights::PROCESS_KEEPS)
-}
-
-/// Why a plain user may not do it here, and what helps.
-pub(super) fn what_helps() -> String {
-    rights::what_helps()
 }

@@ -1,5 +1,4 @@
 //! What a laboratory is to consist of, as the keeper gets it.
-//! A circle, of which `mod.rs` says why.
 
 use std::net::IpAddr;
 

@@ -74,7 +74,7 @@ pub(super) fn keep(rights: Rights) -> io::Result<()> {
 }
 
 /// Why a plain user may not do it here, and what helps.
-pub(super) fn what_helps() -> String {
+pub(in crate::real_time) fn what_helps() -> String {
     what_helps_with(|name| {
         let text = fs::read_to_string(format!("/proc/sys/{name}")).ok()?;
         text.trim().parse().ok()

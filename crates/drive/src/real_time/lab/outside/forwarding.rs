@@ -1,5 +1,4 @@
 //! Forwarding between the way out and the machine's devices, on while a laboratory needs it.
-//! A circle, of which `real_time/lab/mod.rs` says why.
 //!
 //! A kernel asks the device by which a datagram *came* whether it may go on. The pair's own device goes with the pair, and
 //! its setting with it. The machine's devices that lead on need theirs for what comes back: only that one key of each is

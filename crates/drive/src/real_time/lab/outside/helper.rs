@@ -1,6 +1,5 @@
 //! A plain user's way out: `pasta` or `slirp4netns`. Both have a TAP device in the exit's namespace, and a socket of the
 //! machine for each connection.
-//! A circle, of which `real_time/lab/mod.rs` says why.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -18,7 +17,7 @@ use nix::unistd::{Pid, pipe2};
 
 use super::super::child;
 use super::forwarding::{leads_on_v4, leads_on_v6, table};
-use super::{MTU, UPLINK};
+use super::uplink::{MTU, UPLINK};
 use crate::real_time::clock::wait_readable;
 use crate::real_time::pace;
 

@@ -1,5 +1,4 @@
 //! The way to the outside world, for laboratories that are to have one.
-//! A circle, of which `real_time/lab/mod.rs` says why.
 //!
 //! One real host, the exit, has an interface more than the scenario gives it, called `uplink`. What reaches the exit by
 //! the model's links leaves there, under the exit's own address (masquerade): the machine needs no route back.
@@ -21,6 +20,7 @@
 
 mod forwarding;
 mod helper;
+mod uplink;
 
 use std::fs;
 use std::io;
@@ -38,6 +38,8 @@ use crate::real_time::netlink::{Device, Netlink, Prefix};
 pub(in crate::real_time::lab) use forwarding::repair;
 use forwarding::{Forwarding, has_gateway_v4, has_gateway_v6, leads_on_v4, leads_on_v6, table};
 use helper::Helper;
+pub(super) use uplink::UPLINK;
+use uplink::{MTU, UPLINK_INDEX};
 
 /// How the exit is joined to the machine, and for which families.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,10 +57,6 @@ enum By {
     Program(helper::Kind, PathBuf),
 }
 
-/// The exit's end.
-pub(super) const UPLINK: &str = "uplink";
-const UPLINK_INDEX: u32 = 99;
-const MTU: u32 = 1500;
 /// What a request of the keeper and its answer may take: a helper has to be started.
 const PATIENCE: Duration = Duration::from_secs(10);
 
