@@ -1,5 +1,4 @@
 //! Answers of the proxy itself and of the store.
-//! A circle, of which `app.rs` says why.
 
 use std::net::SocketAddr;
 
@@ -7,7 +6,7 @@ use airloom_base::{Body, Instant};
 use airloom_content::http::message::{Fields, Method, Version, reason};
 use serde_json::json;
 
-use super::client::{Exchange, Phase};
+use super::exchange::{Exchange, Phase};
 use super::policy;
 use super::store::{Stored, lines};
 

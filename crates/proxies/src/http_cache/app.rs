@@ -1,7 +1,7 @@
 //! The proxy as an application of a host: who is called when something happens.
 //!
-//! A circle of 7 files: it is one machine in several files, each with what it does for one kind of partner (`client.rs`,
-//! `server.rs`, `origins.rs`, `tunnel.rs`) and with that partner's state: they name the machine, and it holds their states.
+//! A circle of 6 files: what one partner does moves another (a server's answer its client, a client's end its server, a free connection
+//! whoever waits for the origin), so that what is done for each of them is a method of the machine that holds them all.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -12,9 +12,10 @@ use airloom_base::service::Passing;
 use airloom_base::{App, AppParts, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use serde_json::Value;
 
-use super::client::{Client, Exchange, Phase};
+use super::client::Client;
 use super::config::{Config, Mode};
 use super::counters::Counters;
+use super::exchange::{Exchange, Phase};
 use super::origins::{Key, Origin};
 use super::server::Server;
 use super::store::Store;

@@ -31,6 +31,7 @@ mod client;
 mod config;
 mod counters;
 mod directives;
+mod exchange;
 mod forward;
 mod origins;
 mod policy;

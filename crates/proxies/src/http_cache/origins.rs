@@ -10,7 +10,7 @@ use airloom_content::http::v1::BodyLength;
 
 use super::answers;
 use super::app::HttpCache;
-use super::client::{Exchange, Name, Phase};
+use super::exchange::{Exchange, ExchangeId, Phase};
 use super::server::Server;
 use crate::lookup::Found;
 
@@ -25,7 +25,7 @@ const TRIES: usize = 3;
 pub(super) struct Origin {
     addresses: Vec<SocketAddr>,
     is_asked: bool,
-    pub(super) waiting: VecDeque<Name>,
+    pub(super) waiting: VecDeque<ExchangeId>,
     pub(super) servers: Vec<SocketId>,
     /// What it answered with last.
     pub(super) version: Option<Version>,
@@ -33,20 +33,20 @@ pub(super) struct Origin {
 
 impl HttpCache {
     /// A request waits for its server.
-    pub(super) fn queue(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, key: Key) {
+    pub(super) fn queue(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, key: Key) {
         self.counters.misses += 1;
         let most = self.config.server_queue as usize;
         let origin = self.origins.entry(key.clone()).or_default();
         let is_full = origin.waiting.len() >= most;
         // Chunks are not for HTTP/1.0, and the whole is not collected here.
         let is_old = origin.version == Some(Version::Http10);
-        origin.waiting.push_back(name);
-        let length = self.exchange(name).map(|x| x.upload.length);
+        origin.waiting.push_back(id);
+        let length = self.exchange(id).map(|x| x.upload.length);
         if is_full || (is_old && length == Some(BodyLength::Chunked)) {
             if let Some(origin) = self.origins.get_mut(&key) {
                 origin.waiting.pop_back();
             }
-            return self.fail(cx, net, name, if is_full { 503 } else { 411 });
+            return self.fail(cx, net, id, if is_full { 503 } else { 411 });
         }
         self.dispatch(cx, net, &key);
     }
@@ -55,8 +55,8 @@ impl HttpCache {
     pub(super) fn dispatch(&mut self, cx: &mut Cx, net: &mut dyn Sockets, key: &Key) {
         loop {
             let Some(origin) = self.origins.get(key) else { return };
-            let Some(&name) = origin.waiting.front() else { break };
-            let (may_repeat, was_retried, tried) = match self.exchange(name) {
+            let Some(&id) = origin.waiting.front() else { break };
+            let (may_repeat, was_retried, tried) = match self.exchange(id) {
                 Some(x) if x.phase == Phase::Asked => (x.may_repeat(), x.was_retried, x.tried),
                 // Its client is gone, or has its answer.
                 _ => {
@@ -98,7 +98,7 @@ impl HttpCache {
             if let Some(origin) = self.origins.get_mut(key) {
                 origin.waiting.pop_front();
             }
-            self.assign(cx, net, name, socket);
+            self.assign(cx, net, id, socket);
         }
         if self.origins.get(key).is_some_and(|o| o.waiting.is_empty() && o.servers.is_empty()) {
             self.origins.remove(key);
@@ -122,8 +122,8 @@ impl HttpCache {
             }
             Ok(_) => {}
             Err(why) => {
-                for name in std::mem::take(&mut origin.waiting) {
-                    self.fail_or_stale(cx, net, name, why.status());
+                for id in std::mem::take(&mut origin.waiting) {
+                    self.fail_or_stale(cx, net, id, why.status());
                 }
                 self.dispatch(cx, net, key);
             }
@@ -136,50 +136,50 @@ impl HttpCache {
         cx: &mut Cx,
         net: &mut dyn Sockets,
         key: &Key,
-        name: Name,
+        id: ExchangeId,
         status: u16,
     ) {
         let all = self.origins.get(key).map_or(0, |origin| origin.addresses.len());
-        let Some(exchange) = self.exchange(name) else { return };
+        let Some(exchange) = self.exchange(id) else { return };
         exchange.server = None;
         exchange.tried += 1;
         if exchange.tried < all.min(TRIES) {
-            self.requeue(key, name);
+            self.requeue(key, id);
         } else {
-            self.fail_or_stale(cx, net, name, status);
+            self.fail_or_stale(cx, net, id, status);
         }
     }
 
     /// A request waits again, in front of the others.
-    pub(super) fn requeue(&mut self, key: &Key, name: Name) {
-        self.origins.entry(key.clone()).or_default().waiting.push_front(name);
+    pub(super) fn requeue(&mut self, key: &Key, id: ExchangeId) {
+        self.origins.entry(key.clone()).or_default().waiting.push_front(id);
     }
 
     /// A server cannot be asked: what is kept is used if that is allowed, else the client is told.
-    pub(super) fn fail_or_stale(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, status: u16) {
-        let Some(exchange) = self.exchange(name).filter(|x| x.phase == Phase::Asked) else { return };
+    pub(super) fn fail_or_stale(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, status: u16) {
+        let Some(exchange) = self.exchange(id).filter(|x| x.phase == Phase::Asked) else { return };
         match exchange.checking.take() {
             //= RFC 9111 (4.2.4): disconnected from its server, a cache may use what is stale.
             Some(kept) if !kept.forbids_stale() => {
                 answers::stored(exchange, &kept, cx.now, "stale");
                 self.counters.stale += 1;
-                self.pump_client(cx, net, name.0);
+                self.pump_client(cx, net, id.0);
             }
             //= RFC 9111 (5.2.2.2): not what must be validated: 504.
-            Some(_) => self.fail(cx, net, name, 504),
-            None => self.fail(cx, net, name, status),
+            Some(_) => self.fail(cx, net, id, 504),
+            None => self.fail(cx, net, id, status),
         }
     }
 
     /// Nothing will come of a request: its client gets an answer, or hears that the one it is getting has broken off.
-    pub(super) fn fail(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, status: u16) {
-        let Some(exchange) = self.exchange(name) else { return };
+    pub(super) fn fail(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, status: u16) {
+        let Some(exchange) = self.exchange(id) else { return };
         let server = exchange.server.take();
         match exchange.phase {
             Phase::Asked => {
                 let via = self.config.name.clone();
                 self.counters.errors += 1;
-                let Some(exchange) = self.exchange(name) else { return };
+                let Some(exchange) = self.exchange(id) else { return };
                 answers::own(exchange, status, &via);
             }
             Phase::Answering => {
@@ -192,11 +192,11 @@ impl HttpCache {
         if let Some(server) = server {
             self.leave_server(cx, net, server);
         }
-        self.work.push_back(super::app::Work::Client(name.0));
+        self.work.push_back(super::app::Work::Client(id.0));
     }
 
-    /// The exchange with this name, if its client is there.
-    pub(super) fn exchange(&mut self, (socket, number): Name) -> Option<&mut Exchange> {
+    /// This exchange, if its client is there.
+    pub(super) fn exchange(&mut self, (socket, number): ExchangeId) -> Option<&mut Exchange> {
         self.clients.get_mut(socket)?.exchange(number)
     }
 }

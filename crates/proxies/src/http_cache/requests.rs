@@ -6,15 +6,15 @@ use airloom_content::http::message::{Method, RequestHead, Version};
 use airloom_content::http::v1::{BodyLength, Framing, Receiver, chunk_size_line, persists};
 
 use super::app::HttpCache;
-use super::client::{Exchange, Name, Phase};
 use super::config::Mode;
 use super::directives::{Directives, number};
+use super::exchange::{Exchange, ExchangeId, Phase};
 use super::target::{Target, target};
 use super::{answers, forward, policy};
 
 impl HttpCache {
     /// A request has come.
-    pub(super) fn request(
+    pub(super) fn request_arrived(
         &mut self,
         cx: &mut Cx,
         net: &mut dyn Sockets,
@@ -35,7 +35,7 @@ impl HttpCache {
         client.next += 1;
         let refusal = if framing.must_close { Some(400) } else { None };
         let refusal = refusal.or_else(|| self.refusal(&mut exchange, is_alone));
-        let name = (socket, exchange.number);
+        let id = (socket, exchange.number);
         let Some(client) = self.clients.get_mut(socket) else { return };
         if let Some(status) = refusal {
             self.counters.errors += u64::from(status != 200);
@@ -46,7 +46,7 @@ impl HttpCache {
         let Some(target) = exchange.target.clone() else { return };
         if exchange.head.method == Method::Connect {
             client.exchanges.push_back(exchange);
-            return self.begin_tunnel(cx, net, name, &target);
+            return self.begin_tunnel(cx, net, id, &target);
         }
         let mut key = target.key();
         let origin = match self.config.mode {
@@ -63,7 +63,7 @@ impl HttpCache {
             return;
         }
         client_push(self, socket, exchange);
-        self.queue(cx, net, name, origin);
+        self.queue(cx, net, id, origin);
     }
 
     /// Why a request is not forwarded, if it is not.
@@ -149,8 +149,8 @@ impl HttpCache {
     }
 
     /// Hands on what has come of a request's body.
-    pub(super) fn upload(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name) {
-        let Some(exchange) = self.exchange(name) else { return };
+    pub(super) fn upload(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId) {
+        let Some(exchange) = self.exchange(id) else { return };
         let Some(server) = exchange.server.filter(|_| exchange.phase == Phase::Asked) else { return };
         self.write_server(cx, net, server);
     }

@@ -9,21 +9,21 @@ use bytes::Bytes;
 
 use super::answers;
 use super::app::HttpCache;
-use super::client::{Exchange, Keeping, Name, Phase};
 use super::directives::Directives;
+use super::exchange::{Exchange, ExchangeId, Keeping, Phase};
 use super::store::{Collected, Stored, lines};
 use super::target::target;
 use super::{forward, policy};
 
 impl HttpCache {
     /// An answer that is not the final one. False if it may not come.
-    pub(super) fn interim(&mut self, name: Name, head: &ResponseHead) -> bool {
+    pub(super) fn interim(&mut self, id: ExchangeId, head: &ResponseHead) -> bool {
         //= RFC 9110 (15.2.2): nobody has asked for another protocol.
         if head.status == 101 {
             return false;
         }
         let via = self.config.name.clone();
-        let Some(exchange) = self.exchange(name) else { return true };
+        let Some(exchange) = self.exchange(id) else { return true };
         //= RFC 9110 (15.2): passed on, but not to clients of HTTP/1.0, who know nothing of them. Not without end either.
         if exchange.head.version == Version::Http11
             && exchange.held < 65_536
@@ -44,7 +44,7 @@ impl HttpCache {
         cx: &mut Cx,
         net: &mut dyn Sockets,
         socket: SocketId,
-        name: Name,
+        id: ExchangeId,
         head: ResponseHead,
         framing: Framing,
     ) -> bool {
@@ -61,7 +61,7 @@ impl HttpCache {
         let assumed = self.config.assume_fresh.as_nanos() / 1_000_000_000;
         let via = self.config.name.clone();
         let max_object = self.config.max_object.0.min(self.config.capacity.0);
-        let Some(exchange) = self.exchange(name) else { return false };
+        let Some(exchange) = self.exchange(id) else { return false };
         exchange.how = "miss";
         exchange.closes |= is_stopping;
         if exchange.phase != Phase::Asked {
@@ -76,7 +76,7 @@ impl HttpCache {
             let key = exchange.key.clone();
             self.counters.validated += 1;
             self.store.insert(&key, fresh);
-            self.pump_client(cx, net, name.0);
+            self.pump_client(cx, net, id.0);
             return true;
         }
         //= RFC 9110 (6.6.1): an answer without a date gets the one of its arrival.
@@ -120,15 +120,15 @@ impl HttpCache {
         if !matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace)
             && matches!(head.status, 200..=399)
         {
-            self.invalidate(name, &head);
+            self.invalidate(id, &head);
         }
         true
     }
 
     /// A piece of the answer's body.
-    pub(super) fn response_body(&mut self, name: Name, piece: Body) {
+    pub(super) fn response_body(&mut self, id: ExchangeId, piece: Body) {
         let most = self.config.max_object.0.min(self.config.capacity.0);
-        let Some(exchange) = self.exchange(name).filter(|x| x.phase == Phase::Answering) else { return };
+        let Some(exchange) = self.exchange(id).filter(|x| x.phase == Phase::Answering) else { return };
         if let Some(keeping) = &mut exchange.keeping {
             if keeping.body.length + piece.len() as u64 > most {
                 exchange.keeping = None;
@@ -140,8 +140,8 @@ impl HttpCache {
     }
 
     /// The answer is complete. False if its request was not sent whole.
-    pub(super) fn response_end(&mut self, name: Name) -> bool {
-        let Some(exchange) = self.exchange(name) else { return true };
+    pub(super) fn response_end(&mut self, id: ExchangeId) -> bool {
+        let Some(exchange) = self.exchange(id) else { return true };
         exchange.server = None;
         let was_whole = !exchange.upload.is_owed() && exchange.upload.held.is_empty();
         if exchange.phase != Phase::Answering {
@@ -159,9 +159,9 @@ impl HttpCache {
     }
 
     /// A request that changes something makes what is kept of its target useless.
-    fn invalidate(&mut self, name: Name, head: &ResponseHead) {
+    fn invalidate(&mut self, id: ExchangeId, head: &ResponseHead) {
         let mode = self.config.mode;
-        let Some(exchange) = self.exchange(name) else { return };
+        let Some(exchange) = self.exchange(id) else { return };
         let (key, request, own) = (exchange.key.clone(), exchange.head.clone(), exchange.target.clone());
         self.store.remove(&key);
         //= RFC 9111 (4.4): Location and Content-Location too, of the same origin.

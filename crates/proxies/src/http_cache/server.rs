@@ -8,7 +8,7 @@ use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
 use airloom_content::http::v1::{BodyLength, Item, Limits, ResponseReader};
 
 use super::app::{HttpCache, Work};
-use super::client::{Name, Phase};
+use super::exchange::{ExchangeId, Phase};
 use super::origins::Key;
 use super::requests::next_upload;
 
@@ -16,12 +16,12 @@ use super::requests::next_upload;
 pub(super) struct Server {
     pub(super) key: Key,
     is_open: bool,
-    pub(super) in_flight: VecDeque<Name>,
+    pub(super) in_flight: VecDeque<ExchangeId>,
     pub(super) reader: ResponseReader,
     /// Heads and pieces of bodies that are not written yet.
     out: VecDeque<Body>,
     /// Whose body is being sent.
-    uploading: Option<Name>,
+    uploading: Option<ExchangeId>,
     /// Answers that were complete.
     answers: u64,
     /// Something of the answer to the first in flight has come.
@@ -60,34 +60,34 @@ impl Server {
 enum Step {
     Going,
     /// An answer is complete; does the connection carry another one?
-    Complete(Name, bool),
+    Complete(ExchangeId, bool),
     Wrong,
     Nothing,
 }
 
 impl HttpCache {
     /// Sends a request on a connection.
-    pub(super) fn assign(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, socket: SocketId) {
+    pub(super) fn assign(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, socket: SocketId) {
         let closes = !self.config.server_keep_alive;
-        let Some(exchange) = self.clients.get_mut(name.0).and_then(|c| c.exchange(name.1)) else { return };
+        let Some(exchange) = self.clients.get_mut(id.0).and_then(|c| c.exchange(id.1)) else { return };
         exchange.server = Some(socket);
         exchange.sent = cx.now;
         let method = exchange.head.method.clone();
         let has_body = exchange.upload.length != BodyLength::None;
         let may_repeat = exchange.may_repeat();
-        let head = match self.clients.get_mut(name.0).and_then(|c| c.exchange(name.1)) {
+        let head = match self.clients.get_mut(id.0).and_then(|c| c.exchange(id.1)) {
             Some(exchange) => super::requests::forwarded(exchange, closes, &self.config.name),
             None => return,
         };
         let Some(server) = self.servers.get_mut(socket) else { return };
         server.reader.expect(method);
         server.out.push_back(Body::Real(head.into()));
-        server.in_flight.push_back(name);
+        server.in_flight.push_back(id);
         server.moved = cx.now;
         server.persists &= !closes;
         if has_body || !may_repeat {
             // Nothing goes behind it until its answer is there.
-            server.uploading = Some(name);
+            server.uploading = Some(id);
         }
         self.watch_server(socket);
         self.write_server(cx, net, socket);
@@ -109,12 +109,12 @@ impl HttpCache {
         let mut freed = None;
         loop {
             if server.out.is_empty() {
-                let Some(name) = server.uploading else { break };
-                let client = clients.get_mut(name.0);
-                let Some(piece) = client.and_then(|c| c.exchange(name.1)).and_then(next_upload) else {
+                let Some(id) = server.uploading else { break };
+                let client = clients.get_mut(id.0);
+                let Some(piece) = client.and_then(|c| c.exchange(id.1)).and_then(next_upload) else {
                     break;
                 };
-                freed = Some(name.0);
+                freed = Some(id.0);
                 server.out.push_back(piece);
             }
             let Some(first) = server.out.front_mut() else { break };
@@ -137,19 +137,19 @@ impl HttpCache {
         loop {
             let Some(server) = self.servers.get_mut(socket) else { return };
             let front = server.in_flight.front().copied();
-            if let Some(name) = front
+            if let Some(id) = front
                 && self
                     .clients
-                    .get_mut(name.0)
-                    .and_then(|c| c.exchange(name.1))
+                    .get_mut(id.0)
+                    .and_then(|c| c.exchange(id.1))
                     .is_some_and(|x| x.held >= self.buffer)
             {
                 break;
             }
             match self.step_server(cx, net, socket, front) {
                 Step::Going => {}
-                Step::Complete(name, stays) => {
-                    self.pump_client(cx, net, name.0);
+                Step::Complete(id, stays) => {
+                    self.pump_client(cx, net, id.0);
                     if !stays {
                         net.finish(cx, socket);
                         return self.forget_server(cx, net, socket, 502);
@@ -171,9 +171,9 @@ impl HttpCache {
             }
         }
         if let Some(server) = self.servers.get_mut(socket)
-            && let Some(name) = server.in_flight.front().copied()
+            && let Some(id) = server.in_flight.front().copied()
         {
-            self.pump_client(cx, net, name.0);
+            self.pump_client(cx, net, id.0);
         }
         self.watch_server(socket);
     }
@@ -183,7 +183,7 @@ impl HttpCache {
         cx: &mut Cx,
         net: &mut dyn Sockets,
         socket: SocketId,
-        front: Option<Name>,
+        front: Option<ExchangeId>,
     ) -> Step {
         let Some(server) = self.servers.get_mut(socket) else { return Step::Nothing };
         let item = match server.reader.poll() {
@@ -192,18 +192,18 @@ impl HttpCache {
             // Also what answers no request.
             Err(_) => return Step::Wrong,
         };
-        let Some(name) = front else { return Step::Wrong };
+        let Some(id) = front else { return Step::Wrong };
         server.is_answering = true;
         match item {
             Item::Interim(head) => {
-                if self.interim(name, &head) {
+                if self.interim(id, &head) {
                     Step::Going
                 } else {
                     Step::Wrong
                 }
             }
             Item::Head(head, framing) => {
-                if self.response(cx, net, socket, name, head, framing) {
+                if self.response(cx, net, socket, id, head, framing) {
                     Step::Going
                 } else {
                     Step::Wrong
@@ -211,7 +211,7 @@ impl HttpCache {
             }
             Item::Data(body) => {
                 self.counters.server_octets += body.len() as u64;
-                self.response_body(name, body);
+                self.response_body(id, body);
                 Step::Going
             }
             Item::End(_) => {
@@ -219,13 +219,13 @@ impl HttpCache {
                 server.is_answering = false;
                 server.answers += 1;
                 // What was not sent of its request is not sent any more.
-                let was_sent = server.out.is_empty() || server.uploading != Some(name);
-                if server.uploading == Some(name) {
+                let was_sent = server.out.is_empty() || server.uploading != Some(id);
+                if server.uploading == Some(id) {
                     server.uploading = None;
                 }
                 let persists = server.persists;
-                let was_whole = self.response_end(name);
-                Step::Complete(name, persists && was_sent && was_whole)
+                let was_whole = self.response_end(id);
+                Step::Complete(id, persists && was_sent && was_whole)
             }
         }
     }
@@ -236,11 +236,11 @@ impl HttpCache {
         let Some(server) = self.servers.get_mut(socket) else { return };
         let front = server.in_flight.front().copied();
         if let Ok(Some(_)) = server.reader.finish()
-            && let Some(name) = front
+            && let Some(id) = front
         {
             server.in_flight.pop_front();
-            self.response_end(name);
-            self.pump_client(cx, net, name.0);
+            self.response_end(id);
+            self.pump_client(cx, net, id.0);
         }
         net.finish(cx, socket);
         self.forget_server(cx, net, socket, 502);
@@ -262,8 +262,8 @@ impl HttpCache {
         let status = if why == CloseReason::TimedOut { 504 } else { 502 };
         let (key, names) = (server.key.clone(), std::mem::take(&mut server.in_flight));
         self.drop_server(socket);
-        for name in names {
-            self.not_opened(cx, net, &key, name, status);
+        for id in names {
+            self.not_opened(cx, net, &key, id, status);
         }
         self.dispatch(cx, net, &key);
     }
@@ -278,8 +278,8 @@ impl HttpCache {
     ) {
         let Some(server) = self.drop_server(socket) else { return };
         // From the last to the first: they are to wait in their order, in front of the others.
-        for (place, name) in server.in_flight.iter().enumerate().rev() {
-            let Some(exchange) = self.exchange(*name).filter(|x| x.server == Some(socket)) else { continue };
+        for (place, id) in server.in_flight.iter().enumerate().rev() {
+            let Some(exchange) = self.exchange(*id).filter(|x| x.server == Some(socket)) else { continue };
             exchange.server = None;
             let has_begun = place == 0 && server.is_answering;
             //= RFC 9112 (9.3.1): what changes nothing is sent again, once, if the connection had carried an answer before.
@@ -291,13 +291,13 @@ impl HttpCache {
             if again {
                 exchange.was_retried = true;
                 self.counters.retries += 1;
-                self.requeue(&server.key, *name);
+                self.requeue(&server.key, *id);
             } else if exchange.phase == Phase::Asked {
-                self.fail_or_stale(cx, net, *name, status);
+                self.fail_or_stale(cx, net, *id, status);
             } else {
-                self.fail(cx, net, *name, status);
+                self.fail(cx, net, *id, status);
             }
-            self.work.push_back(Work::Client(name.0));
+            self.work.push_back(Work::Client(id.0));
         }
         self.dispatch(cx, net, &server.key);
     }
@@ -328,8 +328,8 @@ impl HttpCache {
         let Some(server) = self.servers.get_mut(socket) else { return };
         let mut at = self.config.server_deadline(server);
         // Where the client does not take what has come, the server is not to blame.
-        if let Some(name) = server.in_flight.front().copied()
-            && self.clients.get_mut(name.0).and_then(|c| c.exchange(name.1)).is_some_and(|x| x.held > 0)
+        if let Some(id) = server.in_flight.front().copied()
+            && self.clients.get_mut(id.0).and_then(|c| c.exchange(id.1)).is_some_and(|x| x.held > 0)
         {
             at = at.max(cx.now + self.config.server_timeout);
         }

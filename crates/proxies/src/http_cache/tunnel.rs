@@ -5,7 +5,8 @@ use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
 
 use super::answers;
 use super::app::{Asker, HttpCache};
-use super::client::{Input, Name, Phase};
+use super::client::Input;
+use super::exchange::{ExchangeId, Phase};
 use super::target::Target;
 use crate::lookup::Found;
 use crate::relay::{Relay, Work as Reading};
@@ -13,7 +14,7 @@ use crate::relay::{Relay, Work as Reading};
 /// One tunnel.
 #[derive(getset::CopyGetters)]
 pub(super) struct Tunnel {
-    name: Name,
+    id: ExchangeId,
     port: u16,
     /// The socket towards its server, once there is one.
     #[getset(get_copy = "pub(super)")]
@@ -28,10 +29,10 @@ impl Tunnel {}
 
 impl HttpCache {
     /// A client asks for a tunnel: its server is looked for.
-    pub(super) fn begin_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, to: &Target) {
-        let Some(client) = self.clients.get_mut(name.0) else { return };
+    pub(super) fn begin_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, to: &Target) {
+        let Some(client) = self.clients.get_mut(id.0) else { return };
         client.tunnel = Some(Box::new(Tunnel {
-            name,
+            id,
             port: to.port,
             server: None,
             is_open: false,
@@ -40,8 +41,8 @@ impl HttpCache {
             moved: cx.now,
         }));
         let host = to.host.clone();
-        self.watch_client(name.0);
-        self.look_up(cx, net, Asker::Tunnel(name.0), &host);
+        self.watch_client(id.0);
+        self.look_up(cx, net, Asker::Tunnel(id.0), &host);
     }
 
     /// What came of the question for its addresses.
@@ -70,7 +71,7 @@ impl HttpCache {
         let Some(tunnel) = client.tunnel.take() else { return };
         client.input = Input::Ignored;
         self.counters.errors += 1;
-        if let Some(exchange) = client.exchange(tunnel.name.1) {
+        if let Some(exchange) = client.exchange(tunnel.id.1) {
             exchange.upload.is_complete = true;
             answers::own(exchange, status, &self.config.name);
         }
@@ -83,7 +84,7 @@ impl HttpCache {
         let Some(client) = self.clients.get_mut(socket) else { return };
         let rest = client.take_rest();
         let Some(tunnel) = &mut client.tunnel else { return };
-        let number = tunnel.name.1;
+        let number = tunnel.id.1;
         tunnel.is_open = true;
         self.counters.tunnels += 1;
         //= RFC 9110 (9.3.6): no length, no chunks: the tunnel begins behind the empty line.

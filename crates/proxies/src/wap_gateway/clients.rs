@@ -65,7 +65,7 @@ impl Gateway {
 
     fn opened(&mut self, now: Instant, id: SessionId) {
         if let Some(peer) = self.sessions.get(&id).map(|session| session.peer) {
-            self.pushes_go_on(now, peer.ip());
+            self.retry_pushes(now, peer.ip());
         }
     }
 
@@ -95,7 +95,7 @@ impl Gateway {
         for push in self.pushes.transactions_with(session.peer) {
             self.push_over(now, push, PushOutcome::Aborted(Reason::Disconnect));
         }
-        self.pushes_go_on(now, session.peer.ip());
+        self.retry_pushes(now, session.peer.ip());
         let its: Vec<_> =
             self.exchanges.iter().filter(|(_, e)| e.session == Some(id)).map(|(name, _)| *name).collect();
         its.into_iter().for_each(|name| self.abandon(name));

@@ -20,17 +20,17 @@ pub(super) enum Owner {
 }
 
 /// The name of a deck: the page it was part of, and which part.
-pub(super) type Name = (u64, usize);
+pub(super) type DeckName = (u64, usize);
 
 /// The address of part `n` of the page that was at `url`, from its root. It stays in the page's folder, so that references in
 /// it mean what they meant.
-pub(super) fn address(url: &Url, (page, n): Name) -> String {
+pub(super) fn address(url: &Url, (page, n): DeckName) -> String {
     let before = url.query().map(|query| format!("{query}&")).unwrap_or_default();
     format!("{}?{before}{PARAMETER}{page}.{n}", url.path())
 }
 
 /// The deck that an address of [`address`] names.
-pub(super) fn name(url: &Url) -> Option<Name> {
+pub(super) fn name(url: &Url) -> Option<DeckName> {
     let last = url.query()?.rsplit('&').next()?;
     let (page, n) = last.strip_prefix(PARAMETER)?.split_once('.')?;
     Some((page.parse().ok()?, n.parse().ok()?))
@@ -39,9 +39,9 @@ pub(super) fn name(url: &Url) -> Option<Name> {
 /// The decks, of all clients together.
 #[derive(Debug, Default, getset::CopyGetters)]
 pub(super) struct Decks {
-    kept: BTreeMap<(Owner, Name), Bytes>,
+    kept: BTreeMap<(Owner, DeckName), Bytes>,
     /// The order in which they came. What was forgotten with its owner is passed over.
-    order: VecDeque<(Owner, Name)>,
+    order: VecDeque<(Owner, DeckName)>,
     /// Octets that are kept.
     #[getset(get_copy = "pub(super)")]
     octets: usize,
@@ -55,7 +55,7 @@ impl Decks {
     }
 
     /// Keeps a deck; the oldest go if there is no room.
-    pub(super) fn keep(&mut self, owner: Owner, name: Name, deck: Bytes) {
+    pub(super) fn keep(&mut self, owner: Owner, name: DeckName, deck: Bytes) {
         self.octets += deck.len();
         if let Some(before) = self.kept.insert((owner, name), deck) {
             self.octets -= before.len();
@@ -70,7 +70,7 @@ impl Decks {
     }
 
     /// A deck, if it is still there.
-    pub(super) fn find(&self, owner: Owner, name: Name) -> Option<Bytes> {
+    pub(super) fn find(&self, owner: Owner, name: DeckName) -> Option<Bytes> {
         self.kept.get(&(owner, name)).cloned()
     }
 
@@ -85,7 +85,7 @@ impl Decks {
         self.order.retain(|(other, _)| *other != owner);
     }
 
-    fn remove(&mut self, key: (Owner, Name)) {
+    fn remove(&mut self, key: (Owner, DeckName)) {
         if let Some(deck) = self.kept.remove(&key) {
             self.octets -= deck.len();
         }

@@ -1,6 +1,4 @@
 //! The machine and its face.
-//!
-//! A circle of 8 files: `push/` and `pap/` go on with it: they name the machine, whose books of what is under way are theirs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -18,7 +16,7 @@ use super::decks::Decks;
 use super::exchange::{Asker, Exchange, Stage};
 use super::fetch::{FetchId, FetchOrder};
 use super::pap::{Notices, Submissions};
-use super::push::{self, PushId};
+use super::push::{Book, PushId};
 use super::session::Session;
 
 /// Which port of the gateway a datagram is of.
@@ -84,7 +82,7 @@ pub struct Gateway {
     pub(super) out: VecDeque<(SocketAddr, Bytes)>,
     /// Pushes without a session, which nobody's datagram caused.
     pub(super) pushed: VecDeque<(SocketAddr, Bytes)>,
-    pub(super) pushes: push::Book,
+    pub(super) pushes: Book,
     pub(super) submissions: Submissions,
     pub(super) notices: Notices,
     /// Where clients are asked to come to.
@@ -120,7 +118,7 @@ impl Gateway {
             orders: VecDeque::new(),
             out: VecDeque::new(),
             pushed: VecDeque::new(),
-            pushes: push::Book::default(),
+            pushes: Book::default(),
             submissions: Submissions::default(),
             notices: Notices::new(),
             contact: None,

@@ -21,7 +21,7 @@ pub(super) struct Initiators(BTreeMap<SocketId, Connection>);
 
 struct Connection {
     reader: RequestReader,
-    asked: Option<Asked>,
+    asked: Option<PapRequest>,
     unsent: Bytes,
     /// After what is on its way nothing more is read.
     last: bool,
@@ -29,7 +29,7 @@ struct Connection {
 }
 
 /// A request whose body comes.
-struct Asked {
+struct PapRequest {
     method: Method,
     content_type: String,
     body: Vec<u8>,
@@ -138,7 +138,7 @@ impl Connection {
         match item {
             Item::Head(head, framing) => {
                 let content_type = head.fields.first("content-type").unwrap_or_default();
-                self.asked = Some(Asked {
+                self.asked = Some(PapRequest {
                     persists: !framing.must_close && persists(head.version, &head.fields, Receiver::Server),
                     content_type: String::from_utf8_lossy(content_type).into_owned(),
                     method: head.method,

@@ -37,7 +37,7 @@ const NOT_PASSED_ON: [&str; 17] = [
 
 /// What a client wants.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ClientRequest {
     pub(super) request: FetchRequest,
     /// Media types that it takes.
     pub(super) accept: Weights,
@@ -71,7 +71,7 @@ pub(super) fn map(
     headers: &[u8],
     body: Bytes,
     manner: Manner<'_>,
-) -> Result<Asked, u16> {
+) -> Result<ClientRequest, u16> {
     let http = passed_on(method).ok_or(501_u16)?;
     let url = address(uri)?;
     let (content_type, rest) = match method.has_body() {
@@ -110,7 +110,7 @@ pub(super) fn map(
         || !manner.keeps_cookies && headers::values(&all, "cookie").next().is_some();
     let request = FetchRequest { method: http, url, fields, body };
     let version = session::version(&all);
-    Ok(Asked { request, accept, charsets, afresh: afresh || private, version })
+    Ok(ClientRequest { request, accept, charsets, afresh: afresh || private, version })
 }
 
 /// The methods that origins get to see. TRACE would show the client fields that are none of its business (RFC 9110, 9.3.8);

@@ -1,5 +1,4 @@
 //! Documents that answer an initiator, or tell it of the end of a push.
-//! A circle, of which `wap_gateway/gateway.rs` says why.
 
 use std::fmt::Write;
 

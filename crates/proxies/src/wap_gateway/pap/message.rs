@@ -1,5 +1,4 @@
 //! Control documents: what an initiator wants.
-//! A circle, of which `wap_gateway/gateway.rs` says why.
 
 use airloom_content::service::time;
 use quick_xml::events::{BytesStart, Event};

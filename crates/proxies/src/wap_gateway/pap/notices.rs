@@ -1,13 +1,11 @@
 //! Result notifications: an initiator that asked for it is told by HTTP what became of its push.
-//! A circle, of which `wap_gateway/gateway.rs` says why.
-
-use std::collections::BTreeMap;
 
 use airloom_base::{Duration, Instant};
 use airloom_content::http::message::{Fields, Method};
 use url::Url;
 
 use super::answers::TYPE;
+use super::submissions::Notice;
 use crate::wap_gateway::fetch::{FetchId, FetchOrder, FetchRequest, Fetched};
 use crate::wap_gateway::gateway::{Due, Gateway};
 use crate::wap_gateway::request::authority;
@@ -18,18 +16,6 @@ const ATTEMPTS: u32 = 3;
 const AGAIN: Duration = Duration::from_secs(10);
 /// Notifications that are being told; further ones are dropped.
 const MOST: usize = 1_000;
-
-/// One of them.
-#[derive(Debug)]
-pub(crate) struct Notice {
-    request: FetchRequest,
-    attempts: u32,
-    /// It is being told; otherwise it waits until it is told again.
-    asking: bool,
-    due: Instant,
-}
-
-pub(crate) type Notices = BTreeMap<FetchId, Notice>;
 
 impl Gateway {
     /// Tells `to` what `document` says.

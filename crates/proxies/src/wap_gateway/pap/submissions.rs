@@ -1,11 +1,12 @@
-//! Pushes that initiators submitted, by the names that those gave them.
-//! A circle, of which `wap_gateway/gateway.rs` says why.
+//! Pushes that initiators submitted, by the names that those gave them, and notifications of their ends.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use airloom_base::Instant;
 use airloom_transports::wsp::status::Reason;
 
 use super::code;
+use crate::wap_gateway::fetch::{FetchId, FetchRequest};
 use crate::wap_gateway::push::{PushId, PushOutcome};
 
 /// Pushes that are over and still known, for queries; the oldest are forgotten first.
@@ -112,3 +113,16 @@ impl Submissions {
         Some((push_id, submission))
     }
 }
+
+/// A result notification: an initiator is told of the end.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    pub(super) request: FetchRequest,
+    pub(super) attempts: u32,
+    /// It is being told; otherwise it waits until it is told again.
+    pub(super) asking: bool,
+    pub(super) due: Instant,
+}
+
+/// Those under way.
+pub(crate) type Notices = BTreeMap<FetchId, Notice>;

@@ -1,5 +1,4 @@
 //! Pushes that are not over, by name, by transaction and by client.
-//! A circle, of which `wap_gateway/gateway.rs` says why.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -7,7 +6,7 @@ use std::net::IpAddr;
 use airloom_base::Instant;
 use airloom_transports::wtp::Transaction;
 
-use super::{Push, PushId, PushOutcome};
+use super::message::{Push, PushId, PushOutcome};
 
 /// Outcomes that are kept for whoever takes them.
 const MOST_OUTCOMES: usize = 4_096;

@@ -1,5 +1,4 @@
 //! Content that nobody asked for, on its way to a client (WAP-235).
-//! A circle, of which `wap_gateway/gateway.rs` says why.
 //!
 //! ```text
 //!            too early           no session, must be confirmed       as many outstanding as agreed
@@ -14,6 +13,7 @@
 
 mod book;
 mod initiation;
+mod message;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,13 +24,13 @@ use airloom_transports::wsp::capabilities::option;
 use airloom_transports::wsp::connectionless;
 use airloom_transports::wsp::headers::{Encoder, Version};
 use airloom_transports::wsp::server::{SessionId, State};
-use airloom_transports::wsp::status::Reason;
 use airloom_transports::wsp::wire::Pdu;
 use airloom_transports::wtp::Transaction;
 use bytes::Bytes;
 
 pub(super) use self::book::Book;
 use self::book::{Open, Stage};
+pub use self::message::{Method, Push, PushError, PushId, PushOutcome};
 use super::content;
 use super::gateway::{Due, Gateway};
 
@@ -38,75 +38,6 @@ use super::gateway::{Due, Gateway};
 const PUSH_PORT: u16 = 2_948;
 /// Octets of a push beside its headers and body.
 const AROUND: usize = 8;
-
-/// How a push is to be delivered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
-    /// The client has to confirm it.
-    Confirmed,
-    /// Confirmed if that is possible.
-    PreferConfirmed,
-    /// Without a confirmation.
-    #[default]
-    Unconfirmed,
-}
-
-/// The name of a push; never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PushId(pub u64);
-
-/// A push.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Push {
-    /// The client's address.
-    pub to: IpAddr,
-    /// How.
-    pub method: Method,
-    /// Type of the content; text of documents of WAP is compiled.
-    pub content_type: String,
-    /// Further headers, such as `X-Wap-Application-Id`.
-    pub headers: Vec<(String, String)>,
-    /// The content.
-    pub body: Bytes,
-    /// Not before then.
-    pub after: Option<Instant>,
-    /// Not sent any more from then on.
-    pub before: Option<Instant>,
-}
-
-/// Why a push was not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PushError {
-    /// The content is not what its type says: where and why.
-    Content(String),
-    /// It would have to be confirmed, no session of the client takes such pushes now, and clients are not asked for one.
-    NotPossible,
-    /// It is larger than the client takes.
-    TooLarge,
-    /// It is too late.
-    Expired,
-    /// There are too many already.
-    Busy,
-}
-
-/// What became of a push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PushOutcome {
-    /// It was sent, and no confirmation was asked for.
-    Sent,
-    /// The client has taken it.
-    Confirmed,
-    /// The client has not, or is not there.
-    Aborted(Reason),
-    /// The time until which it was to be sent was over before it could be.
-    Expired,
-    /// The client was asked to open a session and did not.
-    TimedOut,
-    /// Whoever submitted it took it back.
-    Cancelled,
-    /// The session that the client opened does not take it.
-    Undeliverable,
-}
 
 /// The way that a push takes now.
 enum Route {
@@ -256,17 +187,17 @@ impl Gateway {
         if matches!(open.stage, Stage::Invited { until, .. } if until <= now) {
             return self.push_ended(now, id, PushOutcome::TimedOut);
         }
-        self.push_again(now, id);
+        self.retry_push(now, id);
     }
 
     /// Something has changed for pushes to this client that wait: a session was opened or is gone, one was confirmed.
-    pub(super) fn pushes_go_on(&mut self, now: Instant, to: IpAddr) {
+    pub(super) fn retry_pushes(&mut self, now: Instant, to: IpAddr) {
         for id in self.pushes.waiting_at(to) {
-            self.push_again(now, id);
+            self.retry_push(now, id);
         }
     }
 
-    fn push_again(&mut self, now: Instant, id: PushId) {
+    fn retry_push(&mut self, now: Instant, id: PushId) {
         if self.try_push(now, id).is_err() {
             self.push_ended(now, id, PushOutcome::Undeliverable);
         }
@@ -276,7 +207,7 @@ impl Gateway {
     pub(super) fn push_over(&mut self, now: Instant, transaction: Transaction, outcome: PushOutcome) {
         if let Some(id) = self.pushes.of(transaction) {
             self.push_ended(now, id, outcome);
-            self.pushes_go_on(now, transaction.peer.ip());
+            self.retry_pushes(now, transaction.peer.ip());
         }
     }
 
