@@ -1,4 +1,7 @@
 //! The asking end.
+//!
+//! It shares with the client of `bulk` what moves octets (`Outgoing`, `Times`, `Mode`), and is apart from it since there each connection is a
+//! transfer, or several in turn, and they go side by side; here one connection says what another one is for, a step after each reply.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -66,7 +69,7 @@ enum Step {
     Pass,
     Type,
     /// PASV, EPSV, PORT or EPRT.
-    Place,
+    DataConnection,
     /// A passive data connection comes about.
     Connecting,
     /// RETR or STOR: first 1yz, then 2yz.
@@ -209,9 +212,9 @@ impl Client {
             (Step::Greeting, 2) => self.say(cx, net, Step::User, "USER anonymous"),
             (Step::User, 3) => self.say(cx, net, Step::Pass, "PASS guest@"),
             (Step::User | Step::Pass, 2) => self.say(cx, net, Step::Type, "TYPE I"),
-            (Step::Type, 2) => self.place(cx, net),
-            (Step::Place, 2) if self.config.active => self.ask(cx, net),
-            (Step::Place, 2) => match self.place_of(number, text) {
+            (Step::Type, 2) => self.request_data_connection(cx, net),
+            (Step::DataConnection, 2) if self.config.active => self.request_file(cx, net),
+            (Step::DataConnection, 2) => match self.data_address(number, text) {
                 Some(at) => {
                     self.transfer.socket = Some(net.connect(cx, at));
                     self.step = Step::Connecting;
@@ -226,7 +229,7 @@ impl Client {
                 self.transfer.is_confirmed = true;
                 self.complete(cx, net);
             }
-            (Step::Place | Step::File, 4..) => {
+            (Step::DataConnection | Step::File, 4..) => {
                 self.refused += 1;
                 self.fail(cx, net);
             }
@@ -238,7 +241,7 @@ impl Client {
     }
 
     /// Asks for a data connection.
-    fn place(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn request_data_connection(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.transfer = Transfer::default();
         let port = self.config.data_port;
         let line = if self.config.active {
@@ -254,12 +257,12 @@ impl Client {
         } else {
             "EPSV".to_owned()
         };
-        self.say(cx, net, Step::Place, &line);
+        self.say(cx, net, Step::DataConnection, &line);
     }
 
     /// Where the server waits for the data connection. The address is that of the control connection whatever the reply says: a
     /// server that names another one would have us connect to somebody else.
-    fn place_of(&self, number: u16, text: &str) -> Option<SocketAddr> {
+    fn data_address(&self, number: u16, text: &str) -> Option<SocketAddr> {
         let port = match number {
             227 => wire::passive_address(text)?.port(),
             229 => wire::extended_passive_port(text)?,
@@ -268,7 +271,7 @@ impl Client {
         Some(SocketAddr::new(self.to.ip(), port))
     }
 
-    fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn request_file(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let word = match self.config.mode {
             Mode::Get => "RETR",
             Mode::Put => "STOR",
@@ -343,7 +346,7 @@ impl Client {
         if self.done + self.failed >= self.config.repeat {
             self.say(cx, net, Step::Quit, "QUIT");
         } else if self.config.pause.is_zero() {
-            self.place(cx, net);
+            self.request_data_connection(cx, net);
         } else {
             self.step = Step::Pause(cx.now + self.config.pause);
             self.progress(cx.now + self.config.pause);
@@ -373,7 +376,7 @@ impl Client {
                 self.transfer.is_open = true;
                 self.progress(cx.now);
                 if self.step == Step::Connecting {
-                    self.ask(cx, net);
+                    self.request_file(cx, net);
                 }
             }
             SocketEvent::Readable(_) | SocketEvent::Writable => self.move_data(cx, net),
@@ -452,7 +455,7 @@ impl App for Client {
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.begin(cx, net);
         if matches!(self.step, Step::Pause(until) if until <= cx.now) && self.control.is_some() {
-            self.place(cx, net);
+            self.request_data_connection(cx, net);
         }
         if self.deadline <= cx.now {
             self.give_up(cx, net);

@@ -4,7 +4,7 @@ use airloom_base::{Cx, Duration, Instant, SocketEvent, SocketId, Sockets};
 use bytes::Bytes;
 
 use super::alternatives::HANDSHAKE;
-use super::lane::{Asked, Exchange, Lane, Progress};
+use super::lane::{Exchange, Lane, Progress, Request};
 use super::multiplexed::Multiplexed;
 use super::{Config, Http};
 use crate::pages::Job;
@@ -202,7 +202,7 @@ impl Connection {
         net: &mut dyn Sockets,
         lane: usize,
         job: Job,
-        asked: Asked,
+        asked: Request,
     ) -> Option<Job> {
         self.asked = self.asked.saturating_add(1);
         if let Some(multiplexed) = &mut self.multiplexed {

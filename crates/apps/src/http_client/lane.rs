@@ -33,7 +33,7 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Nothing has come of the request yet.
-    pub(super) fn new(now: Instant, number: u32, job: Job, asked: &Asked) -> Exchange {
+    pub(super) fn new(now: Instant, number: u32, job: Job, asked: &Request) -> Exchange {
         Exchange {
             job,
             asked: now,
@@ -57,7 +57,7 @@ impl Exchange {
 }
 
 /// A request to be sent.
-pub(super) struct Asked {
+pub(super) struct Request {
     /// Its head.
     pub(super) head: RequestHead,
     /// What is posted.
@@ -70,7 +70,7 @@ pub(super) struct Asked {
     pub(super) follows: bool,
 }
 
-impl Asked {
+impl Request {
     /// The octets of the request in HTTP/1.
     fn octets(self) -> Bytes {
         let mut octets = Vec::with_capacity(128 + self.form.len());
@@ -137,7 +137,7 @@ impl Lane {
     }
 
     /// Puts a request behind those that wait.
-    pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) {
+    pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Request) {
         self.asked += 1;
         self.reader.expect(if asked.posts { Method::Post } else { Method::Get });
         self.waiting.push_back(Exchange::new(now, number, job, &asked));

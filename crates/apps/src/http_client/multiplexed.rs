@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airloom_base::{Cx, Instant, SocketEvent, SocketId, Sockets};
 use airloom_content::http::{v2, v3};
 
-use super::lane::{Asked, Exchange, Progress};
+use super::lane::{Exchange, Progress, Request};
 use super::{Config, Http};
 use crate::net::{End, Happened};
 use crate::pages::Job;
@@ -55,9 +55,9 @@ impl Multiplexed {
     }
 
     /// Asks. `None` is what should be, else the request comes back: there was no room.
-    pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) -> Option<Job> {
+    pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Request) -> Option<Job> {
         let exchange = Exchange::new(now, number, job, &asked);
-        let Asked { head, form, priority, .. } = asked;
+        let Request { head, form, priority, .. } = asked;
         let Some(stream) = self.end.request(head, priority, form) else { return Some(job) };
         self.waiting.insert(stream, exchange);
         None

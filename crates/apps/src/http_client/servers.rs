@@ -66,7 +66,7 @@ impl Servers {
             None => None,
         };
         let proxy = match &config.proxy {
-            Some(proxy) => Some(place("proxy", proxy, config.proxy_port, 80, places)?.1),
+            Some(proxy) => Some(resolve("proxy", proxy, config.proxy_port, 80, places)?.1),
             None => None,
         };
         let tunnels = Tunnels { proxy: proxy.filter(|_| config.tls.is_some()), names: BTreeMap::new() };
@@ -90,7 +90,7 @@ impl Servers {
                 continue;
             }
             let usual = config.port.unwrap_or(scheme_port);
-            let (authority, to) = place("server", name, usual, scheme_port, places)?;
+            let (authority, to) = resolve("server", name, usual, scheme_port, places)?;
             //= RFC 9110 (9.3.6): the target of CONNECT has a port, whichever it is.
             let whole = self::authority(split(name).map_or(name, |(host, _)| host), to.port(), 0);
             servers.tunnels.names.entry(to).or_insert(whole);
@@ -123,7 +123,7 @@ impl Servers {
 }
 
 /// The authority and address of `host` or `host:port`. The authority is without the port of the scheme.
-fn place(
+fn resolve(
     key: &str,
     name: &str,
     usual: u16,

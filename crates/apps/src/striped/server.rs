@@ -1,4 +1,7 @@
 //! The sending end: which chunk goes over which connection, and what goes again over another one.
+//!
+//! It shares with the server of `bulk` what moves octets (`Outgoing`). There the state is a connection's, which is all of a transfer; here it is
+//! a transfer's, and what a connection held may leave by any other one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -172,12 +175,12 @@ impl Server {
         Ok(Server { config, ..Server::default() })
     }
 
-    fn place(&self, socket: SocketId) -> Option<usize> {
+    fn subflow_of(&self, socket: SocketId) -> Option<usize> {
         self.subflows.iter().position(|subflow| subflow.socket == socket)
     }
 
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        while let Some(place) = self.place(socket) {
+        while let Some(place) = self.subflow_of(socket) {
             let subflow = &mut self.subflows[place];
             let Some(transfer) = subflow.transfer else {
                 let Some(octets) = subflow.hello.read(|most| net.read(cx, socket, most)) else { return };
@@ -296,20 +299,20 @@ impl App for Server {
             }
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Writable => {
-                if let Some(place) = self.place(socket) {
+                if let Some(place) = self.subflow_of(socket) {
                     let subflow = &mut self.subflows[place];
                     subflow.is_writing = !subflow.outgoing.pump(cx, net, socket);
                 }
             }
             SocketEvent::Finished => {
                 self.read(cx, net, socket);
-                if let Some(place) = self.place(socket) {
+                if let Some(place) = self.subflow_of(socket) {
                     net.finish(cx, socket);
                     self.leave(place);
                 }
             }
             SocketEvent::Closed(_) => {
-                if let Some(place) = self.place(socket) {
+                if let Some(place) = self.subflow_of(socket) {
                     self.leave(place);
                 }
             }
