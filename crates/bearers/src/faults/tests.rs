@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use airloom_base::{
-    Bearer, Body, Change, Cx, Direction, Duration, Fault, Instant, LinkState, Outbox, Packet, Parts, Station,
-    Unsupported,
+    Bearer, Body, Change, ConfigError, Cx, Direction, Duration, Fault, Instant, LinkState, Outbox, Packet,
+    Parts, Station, Unsupported,
 };
+use airloom_testkit::Bench;
 use airloom_wire::icmp::{self, Icmp};
 use airloom_wire::ip::{self, Ip, protocol};
 use airloom_wire::udp::Udp;
@@ -43,70 +44,46 @@ fn datagram(number: u8, (from, from_port): (&str, u16), (to, to_port): (&str, u1
     packet
 }
 
-struct Bench {
-    link: Faulty,
-    records: Outbox,
-    now: Instant,
-    sent: u64,
+fn over(bearer: &str, faults: serde_json::Value, seed: u64) -> Result<Bench<Faulty>, ConfigError> {
+    let mut records = Outbox::default();
+    let mut parts = Parts::new(seed, "link", 1, &mut records);
+    let inner = (crate::find(bearer).unwrap().build)(&json!({}), &mut parts).unwrap();
+    let faults: Faults = airloom_base::config::read(&faults)?;
+    let link = Faulty::new(inner, faults, &SPARE.map(address), &mut parts)?;
+    Ok(Bench::new(Box::new(link), records))
 }
 
-impl Bench {
-    fn over(bearer: &str, faults: serde_json::Value, seed: u64) -> Result<Bench, airloom_base::ConfigError> {
-        let mut records = Outbox::default();
-        let mut parts = Parts::new(seed, "link", 1, &mut records);
-        let inner = (crate::find(bearer).unwrap().build)(&json!({}), &mut parts).unwrap();
-        let faults: Faults = airloom_base::config::read(&faults)?;
-        let link = Faulty::new(inner, faults, &SPARE.map(address), &mut parts)?;
-        Ok(Bench { link, records, now: Instant::ZERO, sent: 0 })
-    }
+fn faulty(faults: serde_json::Value) -> Bench<Faulty> {
+    over("wireline", faults, 1).unwrap()
+}
 
-    fn new(faults: serde_json::Value) -> Bench {
-        Bench::over("wireline", faults, 1).unwrap()
-    }
+/// Sends one, and gives what arrives of it.
+fn carry(bench: &mut Bench<Faulty>, direction: Direction, packet: Packet) -> Vec<Packet> {
+    bench.pass(direction, 0, packet);
+    bench.finish();
+    assert!(bench.out.iter().all(|(_, d, ..)| *d == direction));
+    bench.out.drain(..).map(|(.., packet)| packet).collect()
+}
 
-    /// Sends one, and gives what arrives of it.
-    fn pass(&mut self, direction: Direction, mut packet: Packet) -> Vec<Packet> {
-        self.sent += 1;
-        packet.set_id(self.sent);
-        self.link.send(&mut Cx { now: self.now, records: &mut self.records }, direction, Station(0), packet);
-        let mut arrived = Vec::new();
-        while let Some(at) = self.link.poll_timeout() {
-            self.now = self.now.max(at);
-            self.link.handle_timeout(&mut Cx { now: self.now, records: &mut self.records });
-            while let Some((d, _, packet)) = self.link.poll_delivery() {
-                assert_eq!(d, direction);
-                arrived.push(packet);
-            }
-        }
-        arrived
-    }
+fn up(bench: &mut Bench<Faulty>, octets: u32) -> usize {
+    carry(bench, Direction::Uplink, datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), octets)).len()
+}
 
-    fn up(&mut self, octets: u32) -> usize {
-        self.pass(Direction::Uplink, datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), octets)).len()
-    }
+fn down(bench: &mut Bench<Faulty>, octets: u32) -> usize {
+    carry(bench, Direction::Downlink, datagram(protocol::UDP, (SERVER, 443), (CLIENT, 5000), octets)).len()
+}
 
-    fn down(&mut self, octets: u32) -> usize {
-        self.pass(Direction::Downlink, datagram(protocol::UDP, (SERVER, 443), (CLIENT, 5000), octets)).len()
-    }
-
-    fn switch(&mut self, fault: Fault, on: bool) {
-        self.link.switch(self.now, fault, on).unwrap();
-    }
-
-    fn count(&self, name: &str) -> f64 {
-        let mut summary = airloom_base::Summary::default();
-        self.link.summarise(&mut summary);
-        summary.values[name]
-    }
+fn switch(bench: &mut Bench<Faulty>, fault: Fault, on: bool) {
+    bench.bearer.switch(bench.now, fault, on).unwrap();
 }
 
 #[test]
 fn exactly_the_listed_datagrams_vanish() {
-    let mut bench = Bench::new(json!({ "drop_list": { "uplink": [1, 3], "downlink": [2] } }));
-    assert_eq!([0; 5].map(|_| bench.up(100)), [0, 1, 0, 1, 1]);
-    assert_eq!([0; 3].map(|_| bench.down(100)), [1, 0, 1]);
-    assert_eq!((bench.count("uplink.dropped_by_list"), bench.count("downlink.dropped_by_list")), (2.0, 1.0));
-    assert_eq!(bench.count("uplink.faults_met"), 5.0);
+    let mut bench = faulty(json!({ "drop_list": { "uplink": [1, 3], "downlink": [2] } }));
+    assert_eq!([0; 5].map(|_| up(&mut bench, 100)), [0, 1, 0, 1, 1]);
+    assert_eq!([0; 3].map(|_| down(&mut bench, 100)), [1, 0, 1]);
+    assert_eq!((bench.value("uplink.dropped_by_list"), bench.value("downlink.dropped_by_list")), (2.0, 1.0));
+    assert_eq!(bench.value("uplink.faults_met"), 5.0);
 }
 
 #[test]
@@ -116,11 +93,11 @@ fn what_is_switched_off_does_nothing_and_its_numbers_go_on() {
         let faults = json!({
             "drop_list": { "uplink": [2, 4, 60] }, "drop": { "rate": "20%" }, "corrupt": { "rate": "20%" },
         });
-        let mut bench = Bench::new(faults);
+        let mut bench = faulty(faults);
         let mut one = |n| {
-            kinds.iter().for_each(|fault| bench.switch(*fault, on(n)));
+            kinds.iter().for_each(|fault| switch(&mut bench, *fault, on(n)));
             let packet = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 100);
-            let arrived = bench.pass(Direction::Uplink, packet);
+            let arrived = carry(&mut bench, Direction::Uplink, packet);
             arrived.iter().map(|packet| packet.body().to_bytes().to_vec()).collect::<Vec<_>>()
         };
         (0..300).map(&mut one).collect::<Vec<_>>()
@@ -138,39 +115,39 @@ fn what_is_switched_off_does_nothing_and_its_numbers_go_on() {
 fn disorder_is_switched_too() {
     let disorder =
         json!({ "duplication": { "probability": 1 }, "reordering": { "probability": 1, "delay": "1s" } });
-    let mut bench = Bench::new(disorder);
-    assert_eq!((bench.up(10), bench.now), (2, Instant::ZERO + Duration::from_secs(1)));
-    bench.switch(Fault::Duplication, false);
-    assert_eq!((bench.up(10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
-    bench.switch(Fault::Reordering, false);
-    assert_eq!((bench.up(10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
+    let mut bench = faulty(disorder);
+    assert_eq!((up(&mut bench, 10), bench.now), (2, Instant::ZERO + Duration::from_secs(1)));
+    switch(&mut bench, Fault::Duplication, false);
+    assert_eq!((up(&mut bench, 10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
+    switch(&mut bench, Fault::Reordering, false);
+    assert_eq!((up(&mut bench, 10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
 }
 
 #[test]
 fn a_black_hole_keeps_its_schedule_while_it_is_off() {
-    let mut bench = Bench::new(json!({ "blackhole": { "on": "1s", "off": "1s", "repeat": 0 } }));
+    let mut bench = faulty(json!({ "blackhole": { "on": "1s", "off": "1s", "repeat": 0 } }));
     let mut passed = Vec::new();
     for second in 0..8 {
         bench.now = Instant::ZERO + Duration::from_secs(second);
-        bench.switch(Fault::Blackhole, second >= 4);
-        passed.push(bench.up(10));
+        switch(&mut bench, Fault::Blackhole, second >= 4);
+        passed.push(up(&mut bench, 10));
     }
     assert_eq!(passed, [1, 1, 1, 1, 1, 0, 1, 0]);
 }
 
 #[test]
 fn a_translator_that_is_switched_on_forgets_at_that_moment_and_one_that_is_off_never() {
-    let mut bench = Bench::new(json!({ "nat": { "first": "2s", "every": "2s" } }));
+    let mut bench = faulty(json!({ "nat": { "first": "2s", "every": "2s" } }));
     let mut ports = Vec::new();
-    for (second, switch) in
+    for (second, by_hand) in
         [(0, None), (1, Some(false)), (3, None), (5, Some(true)), (7, None), (7, Some(true))]
     {
         bench.now = Instant::ZERO + Duration::from_secs(second);
-        if let Some(on) = switch {
-            bench.switch(Fault::Nat, on);
+        if let Some(on) = by_hand {
+            switch(&mut bench, Fault::Nat, on);
         }
         let sent = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 10);
-        let arrived = bench.pass(Direction::Uplink, sent);
+        let arrived = carry(&mut bench, Direction::Uplink, sent);
         ports.push(u16::from_be_bytes([arrived[0].head()[20], arrived[0].head()[21]]));
     }
     assert_eq!(ports[..3], [5000; 3]);
@@ -178,31 +155,31 @@ fn a_translator_that_is_switched_on_forgets_at_that_moment_and_one_that_is_off_n
     let mut others = ports[3..].to_vec();
     others.sort_unstable();
     others.dedup();
-    assert_eq!((others.len(), bench.count("nat_rebindings")), (3, 3.0));
+    assert_eq!((others.len(), bench.value("nat_rebindings")), (3, 3.0));
 }
 
 #[test]
 fn what_a_link_has_not_cannot_be_switched() {
-    let mut bench = Bench::new(json!({ "mtu": 1000 }));
+    let mut bench = faulty(json!({ "mtu": 1000 }));
     for &fault in Fault::ALL {
-        let done = bench.link.switch(Instant::ZERO, fault, true);
-        assert_eq!(bench.link.faults(), [(Fault::Mtu, true)]);
+        let done = bench.bearer.switch(Instant::ZERO, fault, true);
+        assert_eq!(bench.bearer.faults(), [(Fault::Mtu, true)]);
         assert_eq!(done, if fault == Fault::Mtu { Ok(()) } else { Err(Unsupported::NO_FAULT) });
     }
 }
 
 #[test]
 fn datagrams_of_other_protocols_have_no_number() {
-    let mut bench = Bench::new(json!({ "protocol": "udp", "drop_list": { "uplink": [1] } }));
+    let mut bench = faulty(json!({ "protocol": "udp", "drop_list": { "uplink": [1] } }));
     let tcp = datagram(protocol::TCP, (CLIENT, 5000), (SERVER, 80), 10);
-    assert_eq!(bench.pass(Direction::Uplink, tcp).len(), 1);
-    assert_eq!([0; 2].map(|_| bench.up(100)), [0, 1]);
+    assert_eq!(carry(&mut bench, Direction::Uplink, tcp).len(), 1);
+    assert_eq!([0; 2].map(|_| up(&mut bench, 100)), [0, 1]);
 }
 
 #[test]
 fn losses_have_the_rate_and_the_largest_burst() {
-    let mut bench = Bench::new(json!({ "drop": { "rate": { "uplink": "30%", "downlink": 0 }, "burst": 3 } }));
-    let lost: Vec<bool> = (0..20_000).map(|_| bench.up(100) == 0).collect();
+    let mut bench = faulty(json!({ "drop": { "rate": { "uplink": "30%", "downlink": 0 }, "burst": 3 } }));
+    let lost: Vec<bool> = (0..20_000).map(|_| up(&mut bench, 100) == 0).collect();
     let longest = lost.split(|lost| !lost).map(<[bool]>::len).max();
     assert_eq!(longest, Some(3));
     // Of four in a row that are drawn the last one is spared: p (1 - p^3) / (1 - p^4) in the mean.
@@ -210,16 +187,16 @@ fn losses_have_the_rate_and_the_largest_burst() {
     let share = p * (1.0 - p.powi(3)) / (1.0 - p.powi(4));
     let found = lost.iter().filter(|lost| **lost).count() as f64 / 20_000.0;
     assert!((found - share).abs() < 5.0 * (share * (1.0 - share) / 20_000.0).sqrt(), "{found} {share}");
-    assert_eq!(bench.count("uplink.dropped_by_rate"), found * 20_000.0);
-    assert!((0..100).all(|_| bench.down(100) == 1));
+    assert_eq!(bench.value("uplink.dropped_by_rate"), found * 20_000.0);
+    assert!((0..100).all(|_| down(&mut bench, 100) == 1));
 }
 
 #[test]
 fn one_seed_strikes_the_same_datagrams_over_every_bearer() {
     let faults = json!({ "drop": { "rate": "20%" } });
     let pattern = |bearer: &str, seed: u64| {
-        let mut bench = Bench::over(bearer, faults.clone(), seed).unwrap();
-        (0..200).map(|_| bench.up(100)).collect::<Vec<_>>()
+        let mut bench = over(bearer, faults.clone(), seed).unwrap();
+        (0..200).map(|_| up(&mut bench, 100)).collect::<Vec<_>>()
     };
     let wire = pattern("wireline", 1);
     assert_eq!(wire, pattern("umts-dch", 1));
@@ -228,7 +205,7 @@ fn one_seed_strikes_the_same_datagrams_over_every_bearer() {
 
 #[test]
 fn a_corrupt_datagram_differs_in_one_octet_of_its_payload() {
-    let mut bench = Bench::new(json!({ "corrupt": { "rate": 1 } }));
+    let mut bench = faulty(json!({ "corrupt": { "rate": 1 } }));
     let mut places = BTreeMap::new();
     for number in [protocol::UDP, protocol::TCP] {
         for octets in [1, 20, 1200] {
@@ -236,7 +213,7 @@ fn a_corrupt_datagram_differs_in_one_octet_of_its_payload() {
                 let sent = datagram(number, (CLIENT, 1), (SERVER, 2), octets);
                 let mut before = Vec::new();
                 sent.append_to(&mut before);
-                let arrived = bench.pass(Direction::Uplink, sent);
+                let arrived = carry(&mut bench, Direction::Uplink, sent);
                 let mut after = Vec::new();
                 arrived[0].append_to(&mut after);
                 let differ: Vec<usize> = (0..before.len()).filter(|n| before[*n] != after[*n]).collect();
@@ -249,51 +226,50 @@ fn a_corrupt_datagram_differs_in_one_octet_of_its_payload() {
     }
     assert_eq!(places.len(), 50, "all of them are struck some time");
     let bare = datagram(protocol::TCP, (CLIENT, 1), (SERVER, 2), 0);
-    assert_eq!(bench.pass(Direction::Uplink, bare).len(), 1);
-    assert_eq!(bench.count("uplink.corrupted"), 1200.0);
+    assert_eq!(carry(&mut bench, Direction::Uplink, bare).len(), 1);
+    assert_eq!(bench.value("uplink.corrupted"), 1200.0);
 }
 
 #[test]
 fn version_negotiation_of_quic_is_not_corrupted() {
-    let mut bench = Bench::new(json!({ "corrupt": { "rate": 1 } }));
+    let mut bench = faulty(json!({ "corrupt": { "rate": 1 } }));
     let long_header = [0xC0, 0, 0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8];
     let mut packet = Packet::build(
         |out| Udp { source: 443, destination: 5000, len: 22 }.emit(out),
         Body::Real(long_header.to_vec().into()),
     );
     ip::emit(packet.prepend(20), address(SERVER), address(CLIENT), protocol::UDP, 0, 22);
-    let arrived = bench.pass(Direction::Downlink, packet);
+    let arrived = carry(&mut bench, Direction::Downlink, packet);
     assert_eq!(arrived[0].body().to_bytes()[..], long_header);
 }
 
 #[test]
 fn a_black_hole_opens_as_often_as_it_says() {
     let hole = json!({ "on": "5s", "off": "2s", "repeat": 2, "direction": "downlink" });
-    let mut bench = Bench::new(json!({ "blackhole": hole }));
+    let mut bench = faulty(json!({ "blackhole": hole }));
     let mut passed = Vec::new();
     for second in 0..25_u64 {
         bench.now = Instant::ZERO + Duration::from_secs(second);
-        assert_eq!(bench.up(10), 1);
-        passed.push(bench.down(10));
+        assert_eq!(up(&mut bench, 10), 1);
+        passed.push(down(&mut bench, 10));
     }
     let gone: Vec<usize> = (0..25).filter(|second| passed[*second] == 0).collect();
     assert_eq!(gone, [5, 6, 12, 13]);
-    assert_eq!(bench.count("downlink.dropped_by_blackhole"), 4.0);
+    assert_eq!(bench.value("downlink.dropped_by_blackhole"), 4.0);
 }
 
 #[test]
 fn what_is_too_big_vanishes_without_a_word() {
-    let mut bench = Bench::new(json!({ "mtu": { "uplink": 1280, "downlink": 1500 } }));
-    assert_eq!([1252, 1253].map(|octets| bench.up(octets)), [1, 0]);
-    assert_eq!(bench.down(1472), 1);
-    assert_eq!(bench.count("uplink.dropped_by_mtu"), 1.0);
+    let mut bench = faulty(json!({ "mtu": { "uplink": 1280, "downlink": 1500 } }));
+    assert_eq!([1252, 1253].map(|octets| up(&mut bench, octets)), [1, 0]);
+    assert_eq!(down(&mut bench, 1472), 1);
+    assert_eq!(bench.value("uplink.dropped_by_mtu"), 1.0);
 }
 
 #[test]
 fn copies_and_late_ones_come_over_radio_too() {
-    let mut bench =
-        Bench::over("umts-dch", json!({ "duplication": { "probability": 1, "every": 2 } }), 1).unwrap();
-    assert_eq!([0; 4].map(|_| bench.up(100)), [1, 2, 1, 2]);
+    let mut bench = over("umts-dch", json!({ "duplication": { "probability": 1, "every": 2 } }), 1).unwrap();
+    assert_eq!([0; 4].map(|_| up(&mut bench, 100)), [1, 2, 1, 2]);
 }
 
 /// Source and destination, with ports.
@@ -305,9 +281,9 @@ fn ends(packet: &Packet) -> (String, String) {
     (format!("{}:{}", ip.source, port(0)), format!("{}:{}", ip.destination, port(2)))
 }
 
-fn out(bench: &mut Bench, from: (&str, u16)) -> (String, u16) {
+fn out(bench: &mut Bench<Faulty>, from: (&str, u16)) -> (String, u16) {
     let packet = datagram(protocol::UDP, from, (if from.0 == CLIENT { SERVER } else { "fd09::1" }, 443), 50);
-    let arrived = bench.pass(Direction::Uplink, packet);
+    let arrived = carry(bench, Direction::Uplink, packet);
     let (source, _) = ends(&arrived[0]);
     let (address, port) = source.rsplit_once(':').unwrap();
     (address.to_owned(), port.parse().unwrap())
@@ -315,38 +291,38 @@ fn out(bench: &mut Bench, from: (&str, u16)) -> (String, u16) {
 
 #[test]
 fn a_rebound_client_has_another_port_and_what_comes_for_the_old_one_is_not_let_in() {
-    let mut bench = Bench::new(json!({ "nat": { "first": "1s", "every": "5s" } }));
+    let mut bench = faulty(json!({ "nat": { "first": "1s", "every": "5s" } }));
     assert_eq!(out(&mut bench, (CLIENT, 5000)), (CLIENT.to_owned(), 5000));
-    assert_eq!(bench.down(10), 1);
+    assert_eq!(down(&mut bench, 10), 1);
     bench.now = Instant::ZERO + Duration::from_secs(2);
-    assert_eq!(bench.down(10), 0, "nothing was sent by the new one yet");
+    assert_eq!(down(&mut bench, 10), 0, "nothing was sent by the new one yet");
     let (same, port) = out(&mut bench, (CLIENT, 5000));
     assert_eq!(same, CLIENT);
     assert_ne!(port, 5000);
     assert_eq!(out(&mut bench, (CLIENT, 5000)).1, port, "until the next time");
     let back = datagram(protocol::UDP, (SERVER, 443), (CLIENT, port), 10);
-    let arrived = bench.pass(Direction::Downlink, back);
+    let arrived = carry(&mut bench, Direction::Downlink, back);
     assert_eq!(ends(&arrived[0]).1, format!("{CLIENT}:5000"));
     bench.now = Instant::ZERO + Duration::from_secs(6);
     assert_ne!(out(&mut bench, (CLIENT, 5000)).1, port);
-    assert_eq!((bench.count("nat_rebindings"), bench.count("downlink.dropped_by_nat")), (2.0, 1.0));
+    assert_eq!((bench.value("nat_rebindings"), bench.value("downlink.dropped_by_nat")), (2.0, 1.0));
 }
 
 #[test]
 fn addresses_change_too_if_asked_and_in_both_families() {
-    let mut bench = Bench::new(json!({ "nat": { "first": "0s", "every": "1s", "address": true } }));
+    let mut bench = faulty(json!({ "nat": { "first": "0s", "every": "1s", "address": true } }));
     for (second, [four, six]) in [[0, 2], [1, 3], [0, 2]].into_iter().enumerate() {
         bench.now = Instant::ZERO + Duration::from_secs(second as u64);
         assert_eq!(out(&mut bench, (CLIENT, 5000)).0, SPARE[four]);
         let of_six = datagram(protocol::TCP, ("fd00::2", 5000), ("fd09::1", 80), 50);
-        let arrived = bench.pass(Direction::Uplink, of_six);
+        let arrived = carry(&mut bench, Direction::Uplink, of_six);
         assert_eq!(Ip::parse(arrived[0].head()).unwrap().source, address(SPARE[six]));
     }
 }
 
 #[test]
 fn echoes_and_errors_pass_a_translator() {
-    let mut bench = Bench::new(json!({ "nat": { "first": "0s", "address": true } }));
+    let mut bench = faulty(json!({ "nat": { "first": "0s", "address": true } }));
     let ping = |kind: Icmp, from: &str, to: &str, body: Body| {
         let len = body.len();
         let mut packet = Packet::build(|out| kind.emit(address(to), out), body);
@@ -354,7 +330,7 @@ fn echoes_and_errors_pass_a_translator() {
         packet
     };
     let asked = ping(Icmp::EchoRequest { ident: 7, seq: 1 }, CLIENT, SERVER, Body::filler(1, 10));
-    let seen = bench.pass(Direction::Uplink, asked).remove(0);
+    let seen = carry(&mut bench, Direction::Uplink, asked).remove(0);
     let header = Ip::parse(seen.head()).unwrap();
     assert_eq!(header.source, address(SPARE[0]));
     let Ok(Icmp::EchoRequest { ident: id, seq: 1 }) = Icmp::parse(header.source, &seen.head()[20..]) else {
@@ -362,18 +338,18 @@ fn echoes_and_errors_pass_a_translator() {
     };
     assert_ne!(id, 7);
     let answer = ping(Icmp::EchoReply { ident: id, seq: 1 }, SERVER, SPARE[0], Body::filler(1, 10));
-    let back = bench.pass(Direction::Downlink, answer).remove(0);
+    let back = carry(&mut bench, Direction::Downlink, answer).remove(0);
     let header = Ip::parse(back.head()).unwrap();
     assert_eq!(header.destination, address(CLIENT));
     assert_eq!(Icmp::parse(header.source, &back.head()[20..]), Ok(Icmp::EchoReply { ident: 7, seq: 1 }));
     // A router finds the client's datagram too big.
     let sent = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 1000);
-    let seen = bench.pass(Direction::Uplink, sent).remove(0);
+    let seen = carry(&mut bench, Direction::Uplink, sent).remove(0);
     let mut octets = Vec::new();
     airloom_wire::edge::egress(&seen, &mut octets);
     octets.truncate(28);
     let error = ping(Icmp::TooBig { mtu: 900 }, "10.5.0.1", SPARE[0], Body::Real(octets.into()));
-    let back = bench.pass(Direction::Downlink, error).remove(0);
+    let back = carry(&mut bench, Direction::Downlink, error).remove(0);
     assert_eq!(Ip::parse(back.head()).unwrap().destination, address(CLIENT));
     let about = back.body().to_bytes();
     assert_eq!(Ip::parse(&[&about[..], &[0; 1000]].concat()).unwrap().source, address(CLIENT));
@@ -383,11 +359,11 @@ fn echoes_and_errors_pass_a_translator() {
 
 #[test]
 fn bindings_are_bounded() {
-    let mut bench = Bench::new(json!({ "nat": { "first": "0s" } }));
+    let mut bench = faulty(json!({ "nat": { "first": "0s" } }));
     let passed = (0..40_000_u32).filter(|n| {
         let (from, port) = (format!("10.0.{}.{}", n / 250, n % 250 + 1), 1000 + (n % 1000) as u16);
         let packet = datagram(protocol::UDP, (&from, port), (SERVER, 443), 1);
-        !bench.pass(Direction::Uplink, packet).is_empty()
+        !carry(&mut bench, Direction::Uplink, packet).is_empty()
     });
     assert_eq!(passed.count(), 32_768);
 }
@@ -395,15 +371,15 @@ fn bindings_are_bounded() {
 #[test]
 fn a_link_that_is_cut_loses_what_was_held_back() {
     let mut bench =
-        Bench::new(json!({ "reordering": { "probability": 1, "delay": "1s" }, "drop": { "rate": 0 } }));
+        faulty(json!({ "reordering": { "probability": 1, "delay": "1s" }, "drop": { "rate": 0 } }));
     let packet = datagram(protocol::UDP, (CLIENT, 1), (SERVER, 2), 10);
     let cx = &mut Cx { now: Instant::ZERO, records: &mut bench.records };
-    bench.link.send(cx, Direction::Uplink, Station(0), packet);
-    bench.link.handle_timeout(cx);
-    assert!(bench.link.poll_delivery().is_none());
-    bench.link.apply(cx, &[], &Change::State(LinkState::Down)).unwrap();
-    assert_eq!(bench.link.poll_timeout(), None);
-    assert_eq!(bench.count("uplink.held_lost"), 1.0);
+    bench.bearer.send(cx, Direction::Uplink, Station(0), packet);
+    bench.bearer.handle_timeout(cx);
+    assert!(bench.bearer.poll_delivery().is_none());
+    bench.bearer.apply(cx, &[], &Change::State(LinkState::Down)).unwrap();
+    assert_eq!(bench.bearer.poll_timeout(), None);
+    assert_eq!(bench.value("uplink.held_lost"), 1.0);
 }
 
 #[test]
@@ -418,7 +394,7 @@ fn faults_that_make_no_sense_are_refused() {
         (json!({ "reordering": { "probability": 0.1 } }), "reordering.delay"),
         (json!({ "duplication": { "probability": 0.1, "every": 0 } }), "duplication.every"),
     ] {
-        let error = Bench::over("wireline", faults, 1).err().expect("refused");
+        let error = over("wireline", faults, 1).err().expect("refused");
         assert_eq!(error.path.join("."), path, "{error}");
     }
 }
@@ -426,8 +402,7 @@ fn faults_that_make_no_sense_are_refused() {
 #[test]
 fn no_octets_make_it_panic() {
     use airloom_base::random::Stream;
-    let mut bench =
-        Bench::new(json!({ "corrupt": { "rate": 1 }, "nat": { "first": "0s", "address": true } }));
+    let mut bench = faulty(json!({ "corrupt": { "rate": 1 }, "nat": { "first": "0s", "address": true } }));
     let mut random = Stream::new(1, "octets");
     let begins: [&[u8]; 4] = [&[0x45, 0, 0, 60], &[0x4F, 0, 0, 60], &[0x60], &[0x46, 3]];
     let numbers = [1, 6, 17, 58, 132, 47];
@@ -445,7 +420,7 @@ fn no_octets_make_it_panic() {
         let head = random.below(octets.len() as u64 + 1) as usize;
         let Some(packet) = Packet::ingress(octets.clone().into(), head) else { continue };
         let direction = Direction::BOTH[(n % 2) as usize];
-        for arrived in bench.pass(direction, packet) {
+        for arrived in carry(&mut bench, direction, packet) {
             assert_eq!(arrived.wire_len(), octets.len());
         }
     }
