@@ -20,13 +20,13 @@ def did_you_mean(name: str, valid: Iterable[str], quote: str = "") -> str:
     return f" (did you mean {quote}{close[0]}{quote}?)" if close else ""
 
 
-def unknown(key: str, valid: Collection[str]) -> str:
-    """What is said of a key that is none of the valid ones.
+def unknown(key: str, valid: Collection[str], kind: str = "key") -> str:
+    """What is said of a key, or of an option, that is none of the valid ones.
 
     >>> unknown("capcity", ["capacity", "mode"])
     'unknown key `capcity` (did you mean `capacity`?); valid: capacity, mode'
     """
-    return f"unknown key `{key}`{did_you_mean(key, valid, '`')}; valid: {', '.join(valid)}"
+    return f"unknown {kind} `{key}`{did_you_mean(key, valid, '`')}; valid: {', '.join(valid)}"
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -41,11 +41,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: {' '.join(str(error).split())[:200]}") from None
 
 
-def check(keys: Iterable[str], valid: Collection[str], where: str) -> None:
+def check(keys: Iterable[str], valid: Collection[str], where: str, kind: str = "key") -> None:
     """Raises `UsageError` if one of the keys is none of the valid ones."""
     for key in keys:
         if key not in valid:
-            raise UsageError(f"{where}: {unknown(key, valid)}")
+            raise UsageError(f"{where}: {unknown(key, valid, kind)}")
 
 
 def table(of: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def test_rebinding_changes_ports_and_if_asked_addresses() -> None:
         ("$(reboot)", "no scenario '$(reboot)'"),
         ("simple-p2p '", "No closing quotation"),
         ("simple-p2p --delay=15ms --bandwidth=10Mbps", "scenario simple-p2p: Missing parameter: queue"),
-        (f"simple-p2p {WIRE} --burst=3", "unknown option --burst"),
+        (f"simple-p2p {WIRE} --burst=3", "unknown option `--burst`"),
         (f"simple-p2p {WIRE} --queue=3", "--queue is given twice"),
         (f"simple-p2p {WIRE} && reboot", "'&&' is no option"),
         ("simple-p2p --delay=$(id) --bandwidth=10Mbps --queue=25", "--delay=$(id): expected a time such as 15ms"),

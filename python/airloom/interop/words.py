@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
-from airloom.fields import did_you_mean
+from airloom.fields import check, did_you_mean
 
 #: The runner's own network, where nothing else is asked for.
 DEFAULT = "simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25"
@@ -143,15 +143,12 @@ def parse(text: str) -> Words:
     """
     name, given = _split(text)
     needed, others = _SCENARIOS[name]
+    known = needed | others
+    check([f"--{option}" for option in given], [f"--{option}" for option in known], f"scenario {name}", "option")
     values: dict[str, Any] = {}
     for option, value in given.items():
-        read = (needed | others).get(option)
-        if read is None:
-            known = [*needed, *others]
-            guess = did_you_mean(option, known)
-            raise UsageError(f"scenario {name}: unknown option --{option}{guess}; valid: --{', --'.join(known)}")
         try:
-            values[option] = read(value)
+            values[option] = known[option](value)
         except ValueError as error:
             raise UsageError(f"scenario {name}: --{option}={value}: {error}") from None
     for option in needed:
