@@ -1,5 +1,6 @@
 """The architecture page shows the way: what it names is there, and nothing of the tree is missing in its maps."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -31,10 +32,33 @@ def test_the_maps_have_every_folder() -> None:
     assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} <= package
 
 
+def test_the_map_of_python_has_every_file() -> None:
+    _, package = maps()
+    files = {path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("__")}
+    assert not files - set(re.findall(r"\b\w+\.py\b", package))
+
+
 def test_the_map_of_python_names_nothing_that_is_not_there() -> None:
     _, package = maps()
     for name in re.findall(r"\b[\w-]+(?:/|\.(?:pyi?|toml)\b)", package):
         assert (PACKAGE / name).exists() or (PACKAGE / "cli" / name).exists(), name
+
+
+HEADS = sorted(path for name in ("lib.rs", "main.rs") for path in (ROOT / "crates").glob(f"*/src/{name}"))
+
+
+@pytest.mark.parametrize("path", HEADS, ids=[path.parent.parent.name for path in HEADS])
+def test_each_crate_begins_with_what_is_in_it_and_what_is_not(path: Path) -> None:
+    """Its first paragraph, and one of what is done elsewhere ("Not here:") or by nobody ("Left out:")."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head = [line[4:] for line in itertools.takewhile(lambda line: line.startswith("//!"), lines)]
+    first, *others = "\n".join(head).split("\n\n")
+    assert re.match(r"\w", first)
+    absent = [part for part in others if part.startswith(("Not here: ", "Left out: "))]
+    assert absent
+    crates = {path.parent.parent.name for path in HEADS}
+    elsewhere = [name for part in absent if part[0] == "N" for name in re.findall(r"\(((?:`[a-z-]+`(?:, )?)+)\)", part)]
+    assert {name for names in elsewhere for name in re.findall(r"[a-z-]+", names)} <= crates
 
 
 def maps() -> tuple[str, str]:

@@ -1,5 +1,7 @@
 //! What TCP did in a capture, ours or a foreign one: retransmissions and what set them off, round trips, windows, the
-//! sequence trace, stalls and what the sender waited for.
+//! sequence trace, stalls and what the sender waited for; and what QUIC did, by an endpoint's own account ([`qlog`]).
+//!
+//! Not here: captures themselves (`record`), and pictures, which are Python's.
 //!
 //! Each interface of a file is looked at for itself: one that stands at the sender sees all transmissions, one behind
 //! a link sees what came through. What sets a retransmission off is told by what came just before it, where the

@@ -1,7 +1,8 @@
 //! The contracts of the house: time, packets, random numbers, records, and what every machine looks like.
 //!
-//! The network is a state machine that is told the time. Nothing in this crate, nor in any crate but
-//! `drive`, waits, reads a clock or opens a device.
+//! The network is a state machine that is told the time: nothing here waits, reads a clock or opens a device.
+//!
+//! Not here: formats (`wire`), any link or protocol (`bearers`, `transports`), and who calls machines when (`world`, `drive`).
 
 pub mod config;
 pub mod direction;

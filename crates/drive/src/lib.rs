@@ -1,9 +1,11 @@
 //! The two clocks: virtual time and real time, two loops around the same [`World`](airloom_world::World).
 //!
-//! This is the only crate that waits, reads a clock or opens a device.
+//! This is the crate that waits, reads clocks and opens devices and sockets: no other one does, below it.
 //!
 //! In it: the loops, runs and sweeps of simulations; laboratories (namespaces, devices, real programs); daemons and clients on
-//! real sockets. Not here: any protocol's rules, which are those of the crates below in both clocks, and files (`record`).
+//! real sockets.
+//!
+//! Not here: any protocol's rules, which are those of the crates below in both clocks, and files (`record`).
 
 pub mod batch;
 pub mod daemon;

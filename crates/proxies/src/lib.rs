@@ -2,7 +2,7 @@
 //!
 //! A proxy that ends its clients' connections is, to its host, an application: it has ports and opens connections.
 //!
-//! Not here: WAP's and HTTP's formats (`content`, `transports`), and the daemons that put the same machines on real sockets (`drive`).
+//! Not here: HTTP's and WAP's formats (`content`, `wap`), and the daemons that put the same machines on real sockets (`drive`).
 
 pub use airloom_apps::{Build, fetch};
 use airloom_base::Entry;

@@ -2,6 +2,8 @@
 //!
 //! Python never sits in the packet path: it builds scenarios, starts runs, and reads columns. Long calls let go of
 //! the interpreter and look for Ctrl-C now and then.
+//!
+//! Not here: what is called (`drive`, `record`, `analyze`), and whatever Python can say itself: commands, folders, reports.
 
 mod analyze;
 mod browse;

@@ -83,8 +83,8 @@ pub fn write(
     let descriptor = SchemaDescriptor::new(Arc::clone(&schema));
     let encode = |number: usize, rows: Range<usize>| {
         let filled = fill(number, rows.clone())?;
-        let is_whole = filled.cells.len() == rows.len()
-            && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
+        let is_whole =
+            filled.cells.len() == rows.len() && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
         if !is_whole || Kind::from(&filled.cells) != columns[number].1 {
             let name = &columns[number].0;
             return Err(ParquetError::General(format!("column {name} has not the rows that were said")));

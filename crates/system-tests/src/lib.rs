@@ -1,4 +1,6 @@
 //! Tests of whole networks. Here: a scenario's text in, the numbers of its run out.
+//!
+//! Not here: harnesses for a single machine (`testkit`), and runs with real programs, which are Python's tests.
 
 use std::collections::BTreeMap;
 

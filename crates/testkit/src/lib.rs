@@ -1,7 +1,9 @@
 //! Harnesses for the tests of all families: machines are driven by their contract, on a clock of the harness's own.
 //!
 //! In it: one link ([`Bench`]), two ends and a link with losses ([`Pair`]), damaged packets, random cases, and what tshark says of a capture
-//! ([`tshark`]). Not here: whole networks (`system-tests`), and scripts of one protocol, which stand with it.
+//! ([`tshark`]).
+//!
+//! Not here: whole networks (`system-tests`), and scripts of one protocol, which stand with it.
 
 mod bench;
 mod cases;

@@ -1,7 +1,8 @@
 //! End-to-end protocols, one crate each, and their registry: TCP, SCTP, QUIC, WWP, and WTP with WSP above it.
 //!
-//! A protocol makes connections (`Transport`), or is a library that applications speak over datagrams (WTP, WSP). Not here: UDP
-//! and ICMP, which a host does itself (`world`), and headers that no protocol owns (`wire`).
+//! A protocol makes connections (`Transport`), or is a library that applications speak over datagrams (WTP, WSP).
+//!
+//! Not here: UDP and ICMP, which a host does itself (`world`), and headers that no protocol owns (`wire`).
 
 pub use airloom_quic as quic;
 pub use airloom_sctp as sctp;

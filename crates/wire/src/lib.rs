@@ -1,6 +1,8 @@
 //! Formats that no protocol owns: IPv4, IPv6, UDP, ICMP, checksums, bit fields, integers of variable length, and the
 //! numbers of character sets.
 //!
+//! Not here: headers that a protocol owns, which stand with it, and documents and messages (`content`).
+//!
 //! Every `parse` checks lengths once and returns a plain value; every `emit` writes it back. Invalid input is an
 //! error value, never a panic. Checksums are left open inside the network and filled in or verified at its edges
 //! ([`checksum`]), the way a network card's offload does it.

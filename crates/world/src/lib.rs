@@ -8,6 +8,9 @@
 //!   work        slow hosts: links that wait for their processor
 //!   agenda      who wants to be called when                          routes shortest paths
 //! ```
+//!
+//! Not here: links, protocols and applications, which come from their registries (`bearers`, `transports`, `apps`, `proxies`), and who says
+//! what time it is (`drive`).
 
 mod agenda;
 mod builder;

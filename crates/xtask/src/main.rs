@@ -4,6 +4,8 @@
 //! ```text
 //! cargo run -p airloom-xtask -- docs            writes docs/reference and conformance/tcp-scripts.md
 //! ```
+//!
+//! Not here: pages about results and commands, which are made from the Python package (`tools/reference.py`).
 
 mod page;
 mod scripts;

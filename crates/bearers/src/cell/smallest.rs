@@ -1,4 +1,5 @@
-//! The smallest bearer of this kind: every mobile has its packets after a while.
+//! The smallest bearer of this kind: every mobile has its packets after a while. It is a test's, without a configuration and a line in
+//! the registry.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! The bundle as a bearer: packets in and out, changes, the summary.
+//!
+//! It is no [`Cell`](crate::cell::Cell): it has two ends and no stations, and its parts are bearers of any kind, to which changes go down.
 
 use airloom_base::{
     Backlog, Bearer, BearerEvent, Change, Condition, Cx, Direction, Grade, Instant, LinkState, Packet,
