@@ -85,6 +85,9 @@ def test_real_clients_of_two_stacks_load_from_a_simulated_server(tmp_path: Path)
     # The secrets are in the capture: others see heads of requests (from 10.77.0.2) and of answers.
     heads = fields(tmp_path / "run" / "trace.pcapng", "ip.src", shown="http3.frame_type == 1")
     assert sorted(heads) == [["10.77.0.1"], ["10.77.0.1"], ["10.77.0.2"], ["10.77.0.2"]]
+    # Both count the marks of its packets (ECN; RFC 9000, 13.4.1): acknowledgements of type 3.
+    counting = "ip.src == 10.77.0.2 && udp.dstport == 443 && quic.frame_type == 3"
+    assert len({port for (port,) in fields(tmp_path / "run" / "trace.pcapng", "udp.srcport", shown=counting)}) == 2
 
 
 def test_a_simulated_client_loads_from_a_real_server(tmp_path: Path) -> None:
