@@ -21,8 +21,8 @@ use crate::qlog::Trace;
 use crate::streams::{self, Plain, Streams};
 use crate::ways::{Way, Ways};
 
-/// Answers of the endpoint (stateless resets) that wait to be sent at most.
-const MOST_ANSWERS: usize = 4;
+/// Datagrams that wait to be sent at most: answers of the endpoint (stateless resets), and what asks a client that may be elsewhere.
+const MOST_WAITING: usize = 4;
 
 /// Room for a datagram: more than most links take. It grows where one takes more.
 const USUAL_DATAGRAM: usize = 1500;
@@ -46,7 +46,10 @@ pub struct Connection {
     streams: Streams,
     /// The unit that opened it was read before it was there.
     skips: bool,
-    answers: Vec<Packet>,
+    /// Datagrams that leave first: their ways, marks for ECN, and they themselves.
+    waiting: Vec<(usize, u8, Packet)>,
+    /// When a client was asked last whether it is where it was.
+    asked: Option<Instant>,
     is_established: bool,
     /// Data can flow, as its application knows it.
     is_open: bool,
@@ -86,7 +89,8 @@ impl Connection {
             ways: Ways::new(path, ports),
             streams,
             skips: false,
-            answers: Vec::new(),
+            waiting: Vec::new(),
+            asked: None,
             is_established: false,
             is_open: false,
             is_early: false,
@@ -103,10 +107,14 @@ impl Connection {
         }
     }
 
+    /// The round trip, as far as it is known.
+    fn round_trip(&self) -> Duration {
+        self.meter.smoothed().unwrap_or(self.initial_rtt)
+    }
+
     /// Is a packet without acknowledgement for longer than any would take?
     fn is_overdue(&self, now: Instant) -> bool {
-        let usual = self.meter.smoothed().unwrap_or(self.initial_rtt);
-        self.meter.unanswered_since().is_some_and(|sent| now - sent >= usual)
+        self.meter.unanswered_since().is_some_and(|sent| now - sent >= self.round_trip())
     }
 
     /// One that will open.
@@ -228,6 +236,43 @@ impl Connection {
             _ if self.is_opener => self.ways.from(from),
             _ => self.ways.between(to, from),
         }
+    }
+
+    /// The next datagram of the library: its way and its mark for ECN.
+    fn next_datagram(&mut self, now: Instant) -> Option<(usize, u8, Packet)> {
+        let (_, quic) = self.quic.as_mut()?;
+        self.spare.clear();
+        self.spare.reserve_exact(USUAL_DATAGRAM);
+        let sent = library::transmit(quic, now, &mut self.spare)?;
+        // Most datagrams of a page are far shorter than the room for one.
+        let octets = self.spare[..sent.size].to_vec();
+        if let (Some(trace), Some((_, quic))) = (&self.trace, &self.quic) {
+            trace.follow(quic);
+        }
+        let way = self.way_to(sent.destination, sent.src_ip);
+        let ports = self.ways.get(way).map_or(self.ways.first().ports, |way| way.ports);
+        Some((way, sent.ecn.map_or(0, |ecn| ecn as u8), datagram(ports, octets)))
+    }
+
+    /// A packet comes from an address of the client's that the library does not know: the client moves, or somebody has copied a packet of
+    /// its and was faster. A PING leaves by the path in use, before the library changes to the other one.
+    //= RFC 9000 (9.3.3): the path before is asked as well, which makes a client that is still there send a packet from there; that is
+    //= newer than the copy, and the server goes back.
+    fn ask_where_it_was(&mut self, now: Instant, remote: SocketAddr) {
+        let usual = self.round_trip();
+        let Some((_, quic)) = &mut self.quic else { return };
+        if self.is_opener
+            || !self.is_established
+            || self.waiting.len() >= MOST_WAITING
+            // Whoever knows the connection's id may have as many addresses as they like.
+            || self.asked.is_some_and(|asked| now - asked < usual)
+            || !library::ask_before_moving(quic, remote)
+        {
+            return;
+        }
+        self.asked = Some(now);
+        let ping = self.next_datagram(now);
+        self.waiting.extend(ping);
     }
 
     /// Something came over this way, from there: what that says of paths.
@@ -358,17 +403,18 @@ impl Transport for Connection {
         }
         self.mark(cx.now);
         let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
+        let (local, ports) = (way.path.local, way.ports);
+        let remote = (way.path.remote, ports.1).into();
+        self.ask_where_it_was(cx.now, remote);
         let Some((own, quic)) = &mut self.quic else { return };
-        let remote = (way.path.remote, way.ports.1).into();
         let mut answer = Vec::new();
         let mut host = self.host.lock();
-        let local = way.path.local;
         match library::datagram(&mut host.endpoint, cx.now, remote, local, ecn, octets, &mut answer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == *own => quic.handle_event(event),
             Some(DatagramEvent::NewConnection(incoming)) => host.endpoint.ignore(incoming),
-            Some(DatagramEvent::Response(sent)) if self.answers.len() < MOST_ANSWERS => {
+            Some(DatagramEvent::Response(sent)) if self.waiting.len() < MOST_WAITING => {
                 answer.truncate(sent.size);
-                self.answers.push(datagram(way.ports, answer));
+                self.waiting.push((0, 0, datagram(ports, answer)));
             }
             _ => {}
         }
@@ -381,14 +427,11 @@ impl Transport for Connection {
         if (!self.is_opener || self.is_early) && cx.records.wants_packets() {
             self.host.tell_secrets(&mut cx.records.secrets);
         }
-        let (path, ecn, packet) = if let Some(answer) = self.answers.pop() {
-            (0, 0, answer)
+        let (path, ecn, packet) = if let Some(waiting) = self.waiting.pop() {
+            waiting
         } else {
             self.mark(cx.now);
-            let (_, quic) = self.quic.as_mut()?;
-            self.spare.clear();
-            self.spare.reserve_exact(USUAL_DATAGRAM);
-            let Some(sent) = library::transmit(quic, cx.now, &mut self.spare) else {
+            let Some(next) = self.next_datagram(cx.now) else {
                 self.may_probe = false;
                 self.settle(cx.now);
                 self.alarm = self.quic.as_mut()?.1.poll_timeout().map(from_library);
@@ -401,15 +444,7 @@ impl Transport for Connection {
             if std::mem::take(&mut self.may_probe) && self.meter.unanswered_since() == Some(cx.now) {
                 self.facts.rto_count += 1;
             }
-            // Most datagrams of a page are far shorter than the room for one.
-            let octets = self.spare[..sent.size].to_vec();
-            if let (Some(trace), Some((_, quic))) = (&self.trace, &self.quic) {
-                trace.follow(quic);
-            }
-            let way = self.way_to(sent.destination, sent.src_ip);
-            let ecn = sent.ecn.map_or(0, |ecn| ecn as u8);
-            let ports = self.ways.get(way).map_or(self.ways.first().ports, |way| way.ports);
-            (way, ecn, datagram(ports, octets))
+            next
         };
         self.facts.segments += 1;
         self.facts.wire_sent += packet.wire_len() as u64;
@@ -432,7 +467,7 @@ impl Transport for Connection {
             return Some(TransportEvent::Closed(why));
         }
         let is_left = self.quic.as_ref().is_some_and(|(_, quic)| !quic.is_drained());
-        if self.is_over && !is_left && self.answers.is_empty() && !std::mem::replace(&mut self.is_gone, true)
+        if self.is_over && !is_left && self.waiting.is_empty() && !std::mem::replace(&mut self.is_gone, true)
         {
             return Some(TransportEvent::Gone);
         }

@@ -3,8 +3,10 @@
 mod ends;
 
 use airloom_base::random::Stream;
-use airloom_base::{Body, CloseReason, Cx, Packet, Protocol, StreamEvent, StreamKind, TransportEvent};
-use airloom_quic::{Config, Quic, Session};
+use airloom_base::{
+    Body, CloseReason, Cx, Packet, PathId, Protocol, StreamEvent, StreamKind, TransportEvent,
+};
+use airloom_quic::{Config, Migration, Quic, Session};
 
 use ends::{Ends, WHO, at, path, ports, read_all};
 
@@ -132,6 +134,57 @@ fn whoever_speaks_another_protocol_is_refused() {
     ends.protocols[1] = Quic::new(Config::default(), 1, "server");
     ends.run(at(1000));
     assert!(ends.told(0, TransportEvent::Closed(CloseReason::Refused)));
+}
+
+/// A download with a pause: datagrams of each end by then, what the server was told of paths, and octets that have come. One datagram of
+/// the client's may be copied, and one of the server's be lost.
+fn download(
+    config: &Config,
+    copied: Option<usize>,
+    lost: Option<usize>,
+) -> ([usize; 2], Vec<(PathId, bool)>, usize) {
+    let mut ends = Ends::new(config, 1, None);
+    ends.copied = copied;
+    ends.lost.extend(lost.map(|n| (1, n)));
+    ends.run(at(200));
+    ends.with(1, |server, cx| server.write(cx, 0, Body::filler(1, 5_000))).unwrap();
+    ends.run(at(1000));
+    let said = [0, 1].map(|end| ends.sent_by(end));
+    // What the client says from here on are acknowledgements of what comes.
+    ends.with(1, |server, cx| server.write(cx, 0, Body::filler(1, 50_000))).unwrap();
+    ends.run(at(10_000));
+    (said, ends.paths(1), read_all(&mut ends, 0, 0).len())
+}
+
+#[test]
+fn a_copied_packet_that_is_faster_takes_no_download_with_it() {
+    for session in [Session::Model, Session::Seeded] {
+        for migration in [Migration::AtOnce, Migration::Probe] {
+            if cfg!(feature = "quinn") && migration == Migration::Probe {
+                continue;
+            }
+            let config = Config { session, migration, ..Config::default() };
+            let ([said, _], moves, whole) = download(&config, None, None);
+            assert_eq!((moves, whole), (vec![], 55_000));
+            //= RFC 9000 (9.3.2, 9.3.3): the last word before the pause comes first from where nobody is: nothing else would make the
+            //= client show that it is where it was.
+            let (_, moves, whole) = download(&config, Some(said - 1), None);
+            // Of several paths one is told of once it is validated.
+            let there_and_back = match migration {
+                Migration::AtOnce => vec![(PathId(1), true), (PathId(0), true)],
+                _ => vec![],
+            };
+            assert_eq!((moves, whole), (there_and_back, 55_000), "{session:?} {migration:?}");
+        }
+    }
+}
+
+#[test]
+fn noq_proto_1_4_0_does_not_return_to_a_path_that_was_validated() {
+    let ([said, answered], ..) = download(&Config::default(), None, None);
+    let (_, _, whole) = download(&Config::default(), Some(said - 1), Some(answered));
+    //= RFC 9000 (9.3.2): it should, when nobody shows itself at the new address, whatever became of what asked at the old one.
+    assert_eq!(whole, if cfg!(feature = "quinn") { 55_000 } else { 5_000 });
 }
 
 /// A datagram to this end with these octets.

@@ -100,7 +100,24 @@ pub(crate) fn name_by(
 
 /// The address that a connection's packets go to.
 pub(crate) fn remote(connection: &Connection) -> Option<SocketAddr> {
-    connection.network_path(PathId::ZERO).ok().map(|path| path.remote())
+    remote_of(connection, PathId::ZERO)
+}
+
+fn remote_of(connection: &Connection, path: PathId) -> Option<SocketAddr> {
+    connection.network_path(path).ok().map(|path| path.remote())
+}
+
+/// A packet has come from this address of the client's, to which the server is about to move. True: that is news, and a PING waits to
+/// be sent by the path before.
+pub(crate) fn ask_before_moving(connection: &mut Connection, remote: SocketAddr) -> bool {
+    let is_known = remote_of(connection, PathId::ZERO) == Some(remote)
+        || connection.paths().into_iter().any(|path| remote_of(connection, path) == Some(remote));
+    // noq-proto 1.4.0 keeps the path before, to challenge it and to go back to it when the new one is not validated, only if it never
+    // was validated itself (`Connection::migrate`).
+    if !is_known {
+        connection.ping();
+    }
+    !is_known
 }
 
 /// Several paths at a time may be open (draft-ietf-quic-multipath), so that a new one can be validated beside the old one.

@@ -96,6 +96,11 @@ pub(crate) fn remote(connection: &Connection) -> Option<SocketAddr> {
     Some(connection.remote_address())
 }
 
+/// It asks by itself: it keeps the path before, and challenges it.
+pub(crate) fn ask_before_moving(_: &mut Connection, _: SocketAddr) -> bool {
+    false
+}
+
 /// It has none.
 pub(crate) fn several_paths(_: &mut TransportConfig, _: u32) {}
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use airloom_base::service::{Identity, Path};
 use airloom_base::{
-    Body, Cx, Duration, Instant, Outbox, Packet, PathId, Protocol, Transport, TransportEvent,
+    Body, Cx, Duration, Instant, Outbox, Packet, PathId, Protocol, StreamEvent, Transport, TransportEvent,
 };
 use airloom_quic::{Config, Quic};
 
@@ -17,9 +17,24 @@ pub struct Ends {
     pub protocols: [Quic; 2],
     ends: [Option<Box<dyn Transport>>; 2],
     events: [Vec<TransportEvent>; 2],
-    flying: VecDeque<(usize, Packet)>,
+    flying: VecDeque<(usize, Flight)>,
+    /// The client's datagram with this number is copied, and the copy comes first, from elsewhere.
+    pub copied: Option<usize>,
+    /// The client has that address as well, by its second path.
+    pub is_elsewhere: bool,
+    /// What the server calls that path.
+    second: Option<PathId>,
+    /// Datagrams that are lost: by whom, and which of theirs.
+    pub lost: Vec<(usize, usize)>,
     /// All that was sent, by whom: UDP headers with what is behind them.
     pub sent: Vec<(usize, Vec<u8>)>,
+}
+
+/// What is under way.
+enum Flight {
+    Own(Packet),
+    /// From or to the client's second address.
+    Elsewhere(Packet),
 }
 
 const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
@@ -27,6 +42,11 @@ const PORTS: [u16; 2] = [50_000, 443];
 
 pub fn path(end: usize) -> Path {
     Path { local: ADDRESSES[end].into(), remote: ADDRESSES[1 - end].into(), mtu: 1500 }
+}
+
+/// Where nobody is as a rule, to the server.
+pub fn elsewhere() -> Path {
+    Path { remote: [10, 0, 0, 99].into(), ..path(1) }
 }
 
 pub fn ports(end: usize) -> (u16, u16) {
@@ -52,6 +72,10 @@ impl Ends {
             ends: [Some(client), None],
             events: Default::default(),
             flying: VecDeque::new(),
+            copied: None,
+            is_elsewhere: false,
+            second: None,
+            lost: Vec::new(),
             sent: Vec::new(),
         }
     }
@@ -87,12 +111,31 @@ impl Ends {
             self.ends[1] = self.protocols[1].accept(cx, path(1), ports(1), WHO, &unit);
             if self.ends[1].is_none() {
                 let answer = self.protocols[1].answer(cx, &path(1), &unit, true);
-                self.flying.extend(answer.map(|answer| (0, answer)));
+                self.flying.extend(answer.map(|answer| (0, Flight::Own(answer))));
             }
         }
         if let Some(transport) = &mut self.ends[end] {
             transport.handle_packet(cx, PathId(0), 0, unit);
         }
+    }
+
+    fn arrive_elsewhere(&mut self, end: usize, unit: Packet) {
+        let known = [Some(PathId(1)), self.second][end];
+        let path = known.unwrap_or_else(|| {
+            let moved = self.with(1, |server, cx| server.handle_move(cx, elsewhere(), ports(1)));
+            moved.expect("it may move")
+        });
+        self.second = self.second.or(known.is_none().then_some(path));
+        self.with(end, |transport, cx| transport.handle_packet(cx, path, 0, unit));
+    }
+
+    /// What this end was told of paths, in order.
+    pub fn paths(&self, end: usize) -> Vec<(PathId, bool)> {
+        let of = |event: &TransportEvent| match event {
+            TransportEvent::Stream(0, StreamEvent::Path(path, is_used)) => Some((*path, *is_used)),
+            _ => None,
+        };
+        self.events[end].iter().filter_map(of).collect()
     }
 
     /// Goes on until nothing happens before `until`.
@@ -107,8 +150,20 @@ impl Ends {
                 while let Some(out) = transport.poll_transmit(cx) {
                     let mut octets = vec![0; out.packet.wire_len()];
                     out.packet.write(0, &mut octets);
+                    let is_copied = end == 0 && self.copied == Some(sent_by(&self.sent, 0));
+                    if is_copied {
+                        self.flying.push_back((1, Flight::Elsewhere(out.packet.duplicate())));
+                    }
+                    let is_lost = self.lost.contains(&(end, sent_by(&self.sent, end)));
                     self.sent.push((end, octets));
-                    self.flying.push_back((1 - end, out.packet));
+                    match out.path {
+                        _ if is_lost => {}
+                        PathId(0) => self.flying.push_back((1 - end, Flight::Own(out.packet))),
+                        _ if self.is_elsewhere => {
+                            self.flying.push_back((1 - end, Flight::Elsewhere(out.packet)));
+                        }
+                        _ => {}
+                    }
                 }
                 while let Some(event) = transport.poll_event() {
                     self.events[end].push(event);
@@ -126,8 +181,11 @@ impl Ends {
                 continue;
             }
             self.now += Duration::from_millis(1);
-            for (end, unit) in std::mem::take(&mut self.flying) {
-                self.arrive(end, unit);
+            for (end, flight) in std::mem::take(&mut self.flying) {
+                match flight {
+                    Flight::Own(unit) => self.arrive(end, unit),
+                    Flight::Elsewhere(unit) => self.arrive_elsewhere(end, unit),
+                }
             }
         }
     }
@@ -137,9 +195,18 @@ impl Ends {
         self.sent.iter().flat_map(|(_, octets)| octets.clone()).collect()
     }
 
+    /// Datagrams of this end so far.
+    pub fn sent_by(&self, end: usize) -> usize {
+        sent_by(&self.sent, end)
+    }
+
     pub fn told(&self, end: usize, event: TransportEvent) -> bool {
         self.events[end].contains(&event)
     }
+}
+
+fn sent_by(sent: &[(usize, Vec<u8>)], end: usize) -> usize {
+    sent.iter().filter(|(sender, _)| *sender == end).count()
 }
 
 /// A datagram with these octets, by the receiver's and the sender's port.
