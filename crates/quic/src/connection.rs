@@ -147,8 +147,11 @@ impl Connection {
             if let Some((id, remote, local)) = library::validated(quic, &event) {
                 let others = library::other_paths(quic, id);
                 let way = if self.is_opener {
+                    let left = PathId(self.ways.active() as u8);
                     let Some(way) = self.ways.probed(id, now) else { continue };
                     library::keep_path(quic, now, id);
+                    let event = StreamEvent::Path(left, false);
+                    self.streams.events.push_back(TransportEvent::Stream(0, event));
                     way
                 } else {
                     self.ways.answered(now, u64::MAX);

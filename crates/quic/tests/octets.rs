@@ -3,12 +3,13 @@
 mod ends;
 
 use airloom_base::random::Stream;
+use airloom_base::service::Path;
 use airloom_base::{
     Body, CloseReason, Cx, Packet, PathId, Protocol, StreamEvent, StreamKind, TransportEvent,
 };
 use airloom_quic::{Config, Migration, Quic, Session};
 
-use ends::{Ends, WHO, at, path, ports, read_all};
+use ends::{Ends, WHO, at, elsewhere, path, ports, read_all};
 
 #[test]
 fn the_same_seed_gives_the_same_octets_and_another_one_others() {
@@ -185,6 +186,29 @@ fn noq_proto_1_4_0_does_not_return_to_a_path_that_was_validated() {
     let (_, _, whole) = download(&Config::default(), Some(said - 1), Some(answered));
     //= RFC 9000 (9.3.2): it should, when nobody shows itself at the new address, whatever became of what asked at the old one.
     assert_eq!(whole, if cfg!(feature = "quinn") { 55_000 } else { 5_000 });
+}
+
+#[test]
+fn an_application_is_told_which_path_was_given_up_and_which_is_used() {
+    for migration in [Migration::AtOnce, Migration::Probe] {
+        if cfg!(feature = "quinn") && migration == Migration::Probe {
+            continue;
+        }
+        let mut ends = Ends::new(&Config { migration, ..Config::default() }, 1, None);
+        ends.is_elsewhere = true;
+        let second = Path { local: elsewhere().remote, ..path(0) };
+        assert!(ends.with(0, |client, cx| client.add_path(cx, second)));
+        ends.run(at(200));
+        let (first, second) = (PathId(0), PathId(1));
+        ends.with(0, |client, cx| client.handle_path(cx, first, false));
+        ends.run(at(1000));
+        assert_eq!(ends.paths(0), [(first, false), (second, true)], "{migration:?}");
+        assert_eq!(ends.paths(1), [(second, true)], "{migration:?}");
+        ends.with(0, |client, cx| client.handle_path(cx, first, true));
+        ends.run(at(2000));
+        assert_eq!(ends.paths(0)[2..], [(second, false), (first, true)], "{migration:?}");
+        assert_eq!(ends.paths(1)[1..], [(first, true)], "{migration:?}");
+    }
 }
 
 /// A datagram to this end with these octets.
