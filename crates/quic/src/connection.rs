@@ -24,6 +24,9 @@ use crate::ways::{Way, Ways};
 /// Datagrams that wait to be sent at most: answers of the endpoint (stateless resets), and what asks a client that may be elsewhere.
 const MOST_WAITING: usize = 4;
 
+/// Datagrams that say that a connection is over, each time that something comes or is due.
+const MOST_FAREWELLS: usize = 2;
+
 /// Room for a datagram: more than most links take. It grows where one takes more.
 const USUAL_DATAGRAM: usize = 1500;
 
@@ -50,6 +53,8 @@ pub struct Connection {
     waiting: Vec<(usize, u8, Packet)>,
     /// When a client was asked last whether it is where it was.
     asked: Option<Instant>,
+    /// Datagrams that have said that it is over, since something came or was due.
+    farewells: usize,
     is_established: bool,
     /// Data can flow, as its application knows it.
     is_open: bool,
@@ -91,6 +96,7 @@ impl Connection {
             skips: false,
             waiting: Vec::new(),
             asked: None,
+            farewells: 0,
             is_established: false,
             is_open: false,
             is_early: false,
@@ -244,6 +250,14 @@ impl Connection {
     /// The next datagram of the library: its way and its mark for ECN.
     fn next_datagram(&mut self, now: Instant) -> Option<(usize, u8, Packet)> {
         let (_, quic) = self.quic.as_mut()?;
+        if quic.is_closed() {
+            //= RFC 9000 (10.2.1): what is said at the end is limited. noq-proto 1.4.0 says it in an Initial packet that fills its datagram, and
+            //= again, because it has not said it in a Handshake packet.
+            if self.farewells >= MOST_FAREWELLS {
+                return None;
+            }
+            self.farewells += 1;
+        }
         self.spare.clear();
         self.spare.reserve_exact(USUAL_DATAGRAM);
         let sent = library::transmit(quic, now, &mut self.spare)?;
@@ -404,6 +418,7 @@ impl Transport for Connection {
             // What came early with it is told at once.
             return self.settle(cx.now);
         }
+        self.farewells = 0;
         self.mark(cx.now);
         let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
         let (local, ports) = (way.path.local, way.ports);
@@ -482,6 +497,7 @@ impl Transport for Connection {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
+        self.farewells = 0;
         let is_overdue = self.is_overdue(cx.now);
         if let Some(trace) = &self.trace {
             trace.due(cx.now);

@@ -51,6 +51,23 @@ fn a_token_counts_as_it_was_given_and_for_whom_it_was_given() {
 }
 
 #[test]
+fn a_client_that_is_told_nonsense_in_the_handshake_says_so_and_not_for_ever() {
+    let mut ends = Ends::new(&Config { session: Session::Model, ..Config::default() }, 1, None);
+    let hello = ends.with(0, |client, cx| client.poll_transmit(cx)).expect("it begins");
+    ends.arrive(1, hello.packet);
+    let flight = ends.with(1, |server, cx| server.poll_transmit(cx)).expect("it answers").packet;
+    let mut octets = flight.body().to_bytes().to_vec();
+    // Behind the hello in an Initial packet a Handshake packet says what is spoken: something else.
+    let name = octets.windows(7).position(|octets| octets == b"airloom").expect("it is there");
+    octets[name] = b'b';
+    ends.arrive(0, unit(ports(0), &octets));
+    ends.listen(0);
+    assert!(ends.told(0, TransportEvent::Closed(CloseReason::Aborted)));
+    let said = (0..20).map_while(|_| ends.with(0, |client, cx| client.poll_transmit(cx))).count();
+    assert!((1..=2).contains(&said), "{said}");
+}
+
+#[test]
 fn no_forged_reset_ends_a_connection() {
     let mut ends = Ends::new(&Config::default(), 1, None);
     ends.run(at(100));
