@@ -176,7 +176,8 @@ settings! {
     /// Packets after which the peer is asked to acknowledge at once (draft-ietf-quic-ack-frequency); 0: it is not asked, and does
     /// so after every second one.
     ack_every: u32,
-    /// How long the peer is asked to let an acknowledgement wait at most, with `ack_every`; 0: it keeps its 25 ms.
+    /// How long the peer is asked to let an acknowledgement wait at most. That is asked for together with `ack_every`, and refused without
+    /// it; 0: the peer keeps its 25 ms.
     max_ack_delay: Duration,
     /// A connection on which nothing arrives for so long is over, without a word; 0: never.
     idle_timeout: Duration,
@@ -245,6 +246,9 @@ impl Config {
         //= RFC 9000 (18.2): a delay of 2^14 ms or more is invalid.
         if self.max_ack_delay.as_millis() >= 1 << 14 {
             return Err("max_ack_delay: must be less than 16384ms".to_owned());
+        }
+        if !self.max_ack_delay.is_zero() && self.ack_every == 0 {
+            return Err("max_ack_delay: needs ack_every, with which it is asked for".to_owned());
         }
         if self.zero_rtt && !self.resumes {
             return Err("zero_rtt: needs resumes = true".to_owned());

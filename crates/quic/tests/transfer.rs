@@ -91,6 +91,16 @@ fn what_a_library_has_not_is_refused() {
 }
 
 #[test]
+fn a_delay_of_acknowledgements_is_refused_where_nobody_is_asked_for_it() {
+    let read = |every: u32, delay: &str| {
+        let table = serde_json::json!({ "ack_every": every, "max_ack_delay": delay });
+        serde_json::from_value::<Config>(table).map_err(|error| error.to_string())
+    };
+    assert!(read(0, "40ms").is_err_and(|said| said.contains("max_ack_delay: needs ack_every")));
+    assert!(read(0, "0s").is_ok() && read(10, "40ms").is_ok());
+}
+
+#[test]
 fn retry_costs_a_round_trip() {
     let mut pair = pair(&Config { retry: true, ..Config::default() });
     exchange(&mut pair, 1000, 1000);
