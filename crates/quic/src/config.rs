@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::library::{HAS_SEVERAL_PATHS, OBEYS_RATES};
-use super::profile::{Profile, differences, sources};
+use super::profile::{Profile, differences};
 
 /// How packets are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,8 @@ pub enum Session {
     /// whoever knows the secrets (the run's key log) reads them.
     Seeded,
     /// By TLS 1.3 with a certificate of this run, as real peers do: for runs with real hosts alone, since its random numbers are the
-    /// machine's. A client believes every server. There is no early data, and the sizes of the handshake are TLS's.
+    /// machine's. A client believes every server. Certificates have the size that is asked for and sessions go on by as many tickets, but
+    /// other messages of the handshake have the sizes of rustls's; `post_quantum` and `zero_rtt` are refused.
     Tls,
 }
 
@@ -113,7 +114,7 @@ macro_rules! settings {
         /// The profile gives every setting a value; each can be set by itself. The table as understood lists them all.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "Table")]
-        #[schemars(extend("x-profiles" = differences(), "x-sources" = sources()))]
+        #[schemars(extend("x-profiles" = differences()))]
         pub struct Config {
             /// The named set of values that the others start from.
             pub profile: Profile,
@@ -144,7 +145,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// How packets are protected. Sizes and times are the same.
+    /// How packets are protected. With `model` and `seeded` sizes and times are the same.
     session: Session,
     /// Octets of the server's certificates in the handshake. From some 3 kB on, the flight is longer than the three times what the
     /// client has sent that a server may send before it knows the client's address: it waits for a round trip more.

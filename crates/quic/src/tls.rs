@@ -137,6 +137,18 @@ pub fn client(
     Ok(Arc::new(config))
 }
 
+/// Octets that a comment in a certificate has beside its text (X.690): headers of the extension, of its name and of its value, of
+/// the text, and longer ones of all that it is in.
+const COMMENT_HEADERS: usize = 4 + 11 + 4 + 4 + 2;
+
+/// An extension that says nothing in so many octets: Netscape's comment, which nobody minds. `None`: too few of them, or too many.
+fn comment(octets: usize) -> Option<rcgen::CustomExtension> {
+    // A text in ASCII (IA5String); from 256 octets on its length has two.
+    let len = u16::try_from(octets).ok().filter(|octets| *octets >= 256)?.to_be_bytes();
+    let content = [&[0x16, 0x82][..], &len, &vec![b'.'; octets]].concat();
+    Some(rcgen::CustomExtension::from_oid_content(&[2, 16, 840, 1, 113_730, 1, 13], content))
+}
+
 /// What a server shows, with its key.
 #[derive(Debug)]
 pub struct Shown {
@@ -155,15 +167,28 @@ impl Shown {
         Ok(Shown { chain, key: PrivateKeyDer::from_pem_file(key).map_err(said(key))? })
     }
 
-    /// A certificate that is made now, for these names and addresses, and signed by itself.
+    /// A certificate that is made now, for these names and addresses, and signed by itself. From some 700 on it has `octets`, but for a few
+    /// that its signature is longer or shorter by; else as many as it needs.
     ///
     /// # Errors
     /// A name cannot be in a certificate.
-    pub fn made(names: &[&str]) -> Result<Shown, String> {
+    pub fn made(names: &[&str], octets: usize) -> Result<Shown, String> {
         let names: Vec<_> = names.iter().copied().map(str::to_owned).collect();
-        let made = rcgen::generate_simple_self_signed(names).map_err(|e| e.to_string())?;
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        Ok(Shown { chain: vec![made.cert.into()], key: key.into() })
+        let mut about = rcgen::CertificateParams::new(names).map_err(|e| e.to_string())?;
+        let key = rcgen::KeyPair::generate().map_err(|e| e.to_string())?;
+        let mut made = about.self_signed(&key).map_err(|e| e.to_string())?;
+        if let Some(filler) = octets.checked_sub(made.der().len() + COMMENT_HEADERS).and_then(comment) {
+            about.custom_extensions.push(filler);
+            made = about.self_signed(&key).map_err(|e| e.to_string())?;
+        }
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        Ok(Shown { chain: vec![made.into()], key: key.into() })
+    }
+
+    /// Octets of the certificates.
+    #[cfg(test)]
+    pub(crate) fn octets(&self) -> usize {
+        self.chain.iter().map(|certificate| certificate.len()).sum()
     }
 }
 

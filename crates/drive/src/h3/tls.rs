@@ -27,7 +27,7 @@ pub(super) fn client(terms: Terms, trust: &Trust, is_loopback: bool) -> Result<Q
 pub(super) fn server(terms: Terms, files: Option<(&Path, &Path)>) -> Result<QuicServerConfig, String> {
     let shown = match files {
         Some((certificates, key)) => Shown::of_files(certificates, key)?,
-        None => Shown::made(&["localhost", "127.0.0.1", "::1"])?,
+        None => Shown::made(&["localhost", "127.0.0.1", "::1"], 0)?,
     };
     let config = tls::server(terms, shown, Arc::new(KeyLogFile::new()))?;
     QuicServerConfig::with_initial(config, tls::initial()?).map_err(|e| e.to_string())
