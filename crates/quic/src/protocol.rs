@@ -115,6 +115,11 @@ impl Quic {
         &self.log
     }
 
+    /// Connections of this host that something is kept of, those that are over and wait for what comes late among them.
+    pub fn connections(&self) -> usize {
+        self.host.lock().endpoint.open_connections()
+    }
+
     /// A connection that will open when `connect` is called.
     pub fn connection(&self, path: Path, ports: (u16, u16), who: Identity) -> Connection {
         Connection::opener(self.host.clone(), path, ports, who)

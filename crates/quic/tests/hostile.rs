@@ -144,16 +144,92 @@ fn closed_by(frames: &[u8]) -> Option<u8> {
     ends.sent[before..].iter().take_while(|(end, _)| *end == 1).find_map(|(_, octets)| {
         let packet = &octets[8..];
         // Without the tag.
-        let mut frames = &packet[1 + 8 + usize::from(packet[0] & 3) + 1..packet.len() - 16];
-        if frames[0] & 0xFE == 0x02 {
-            // ACK (RFC 9000, 19.3): the largest number, the delay, how many ranges there are besides the first, and these.
-            frames = &frames[1..];
-            let [_, _, ranges, _] = [(); 4].map(|()| skip(&mut frames));
-            (0..2 * ranges).for_each(|_| _ = skip(&mut frames));
-        }
+        let frames = behind_ack(&packet[1 + 8 + usize::from(packet[0] & 3) + 1..packet.len() - 16]);
         // CONNECTION_CLOSE of the transport (RFC 9000, 19.19), with a code of one octet.
         (frames.first() == Some(&0x1C)).then(|| frames[1])
     })
+}
+
+/// The frames behind the acknowledgement that they begin with, if they do.
+fn behind_ack(mut frames: &[u8]) -> &[u8] {
+    if frames[0] & 0xFE == 0x02 {
+        // ACK (RFC 9000, 19.3): the largest number, the delay, how many ranges there are besides the first, and these; with kind 3
+        // three counts of ECN.
+        let counts = 3 * u8::from(frames[0] == 3);
+        frames = &frames[1..];
+        let [_, _, ranges, _] = [(); 4].map(|()| skip(&mut frames));
+        (0..2 * ranges + counts).for_each(|_| _ = skip(&mut frames));
+    }
+    frames
+}
+
+/// Where the length of an Initial packet is: behind its token.
+fn length_at(packet: &[u8]) -> usize {
+    token(packet).end
+}
+
+/// Is this an Initial packet (RFC 9000, 17.2)?
+fn is_initial(packet: &[u8]) -> bool {
+    packet[0] & 0xB0 == 0x80
+}
+
+#[test]
+fn an_initial_packet_in_a_smaller_datagram_opens_nothing_and_is_not_answered() {
+    let mut ends = Ends::new(&Config { session: Session::Model, ..Config::default() }, 1, None);
+    let first = ends.with(0, |client, cx| client.poll_transmit(cx)).expect("it begins");
+    let first = first.packet.body().to_bytes();
+    assert!(is_initial(&first) && first.len() == 1200);
+    let (length, tag) = (length_at(&first), first.len() - 16);
+    //= RFC 9000 (14.1): a server discards an Initial packet in a datagram of less than 1200 octets. It is right in all else: what lacks
+    //= is padding.
+    for size in [1200, 1199, 1000, 600] {
+        let mut octets = [&first[..size - 16], &first[tag..]].concat();
+        let behind = (size - length - 2) as u16 | 0x4000;
+        octets[length..length + 2].copy_from_slice(&behind.to_be_bytes());
+        let mut server = Quic::new(Config::default(), 1, "server");
+        let cx = &mut Cx { now: ends.now, records: &mut ends.records };
+        let unit = unit(ports(1), &octets);
+        let opened = server.accept(cx, path(1), ports(1), WHO, &unit).is_some();
+        let answered = server.answer(cx, &path(1), &unit, true).is_some();
+        assert_eq!((opened, answered), (size == 1200, false), "{size}");
+        assert_eq!(server.connections(), 0, "{size}");
+    }
+}
+
+#[test]
+fn every_datagram_with_an_initial_packet_that_asks_for_an_answer_has_1200_octets() {
+    let losses = [
+        vec![],
+        vec![(0, 0), (0, 1)],
+        vec![(1, 0)],
+        vec![(1, 0), (1, 1), (1, 2), (0, 1)],
+        vec![(0, 1), (0, 2)],
+    ];
+    let mut seen = [0; 2];
+    for lost in losses {
+        for retry in [false, true] {
+            let config = Config { session: Session::Model, retry, ..Config::default() };
+            let mut ends = Ends::new(&config, 1, None);
+            ends.lost.clone_from(&lost);
+            ends.run(at(20_000));
+            assert!(ends.told(0, TransportEvent::Opened), "{lost:?}");
+            for (end, octets) in &ends.sent {
+                let packet = &octets[8..];
+                if !is_initial(packet) {
+                    continue;
+                }
+                let behind = length_at(packet) + 2;
+                let frames = behind_ack(&packet[behind + usize::from(packet[0] & 3) + 1..]);
+                //= RFC 9000 (14.1): a client expands all of them, a server those that are to be acknowledged. A CRYPTO frame is.
+                if *end == 0 || frames[0] == 0x06 {
+                    assert!(packet.len() >= 1200, "{lost:?} {retry} {end} {}", packet.len());
+                    seen[*end] += 1;
+                }
+            }
+        }
+    }
+    // The hello and what acknowledges the server's, and more where something was lost.
+    assert!(seen[0] > 25 && seen[1] > 12, "{seen:?}");
 }
 
 /// Reads over a number of variable length (RFC 9000, 16); its lowest six bits if it has one octet.

@@ -249,21 +249,28 @@ fn damaged_and_invented_datagrams_change_nothing_where_packets_are_protected() {
 
 #[test]
 fn a_flood_of_openings_that_are_not_taken_leaves_nothing() {
+    // More than the library would keep of those that nothing was said to.
+    const MANY: u32 = 70_000;
     let mut ends = Ends::new(&Config { retry: true, ..Config::default() }, 1, None);
-    ends.run(at(0));
-    // Each asks for a connection of its own, from a port of its own.
-    let first = ends.sent[0].1[8..].to_vec();
+    let open = ends.with(0, |client, cx| client.poll_transmit(cx)).expect("it begins");
+    let first = open.packet.body().to_bytes();
     let cx = &mut Cx { now: ends.now, records: &mut ends.records };
-    for port in 1..2000 {
-        let mut octets = first.clone();
+    let server = &mut ends.protocols[1];
+    // Each asks for a connection of its own, from a port of its own.
+    for n in 1..=MANY {
+        let mut octets = first.to_vec();
         // The destination connection id is the first thing behind the version.
-        octets[6..8].copy_from_slice(&u16::to_be_bytes(port));
-        let unit = unit(1, &octets);
-        let (server, from) = (&mut ends.protocols[1], (443, port));
+        octets[6..10].copy_from_slice(&n.to_be_bytes());
+        let (unit, from) = (unit(1, &octets), (443, n as u16));
         assert_eq!(server.whose(cx, &path(1), from, 0, &unit), None);
         assert!(server.accept(cx, path(1), from, WHO, &unit).is_none());
         //= RFC 9000 (8.1.2): a Retry is answered, and nothing is kept for it.
         let answer = server.answer(cx, &path(1), &unit, true).expect("a Retry packet");
         assert!(answer.wire_len() < 200);
     }
+    assert_eq!(server.connections(), 0);
+    ends.arrive(1, open.packet);
+    ends.run(at(100));
+    assert!(ends.told(0, TransportEvent::Opened));
+    assert_eq!(ends.protocols[1].connections(), 1);
 }

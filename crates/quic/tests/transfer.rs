@@ -108,17 +108,6 @@ fn retry_costs_a_round_trip() {
 }
 
 #[test]
-fn a_datagram_with_an_initial_packet_has_1200_octets() {
-    //= RFC 9000 (14.1): a client expands the payload of all datagrams with Initial packets, a server those with such that are to
-    //= be acknowledged, to at least 1200 octets.
-    let mut pair = pair(&Config::default());
-    exchange(&mut pair, 1, 1);
-    for end in [End::Client, End::Server] {
-        assert!(pair.seen.iter().find(|seen| seen.from == end).is_some_and(|seen| seen.body >= 1200));
-    }
-}
-
-#[test]
 fn a_client_that_hears_nothing_asks_again_after_a_probe_timeout_that_doubles() {
     let mut pair = pair(&Config::default());
     pair.set_fate(Box::new(|sent| if sent.from == End::Client { Fate::Lose } else { Fate::Deliver }));

@@ -2,7 +2,9 @@
 
 use airloom_base::record::Point;
 use airloom_base::{Change, Direction, Duration, Instant, LinkState, Outbox, Parts, Passed, Station};
+use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_testkit::Bench;
+use airloom_world::Builder;
 use serde_json::{Value, json};
 
 fn bench(name: &str, config: &Value, stations: u16, seed: u64) -> Bench {
@@ -150,5 +152,30 @@ fn late_calls_do_not_move_later_events() {
         };
         let (exact, late) = (finish(Duration::ZERO), finish(Duration::from_micros(300)));
         assert!(late.since(exact) <= Duration::from_millis(2), "{name}: {exact} became {late}");
+    });
+}
+
+#[test]
+fn a_page_arrives_by_http_3() {
+    each(|name| {
+        let mut b = Builder::new(1);
+        let [client, server] = ["client", "server"].map(|host| b.host(host));
+        b.link("link", name, &json!({}), &[client], server).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for host in [client, server] {
+            b.transport(host, "quic", &json!({})).unwrap();
+        }
+        b.app(server, "http-server", &json!({ "http": "3" }), None).unwrap();
+        let page = json!({ "http": "3", "objects": ["/1kB", "/10kB", "/100B"] });
+        b.app(client, "http-client", &page, Some("server")).unwrap();
+        let mut world = b.build().unwrap();
+        let limit = Duration::from_secs(600);
+        assert_eq!(
+            virtual_time::run(&mut world, Until::Done { limit }, |_, _| true),
+            Outcome::Complete,
+            "{name}"
+        );
+        let values = world.summary().values;
+        let shown = ["objects", "failed", "bytes", "server.connections_h3"].map(|key| values[key]);
+        assert_eq!(shown, [3.0, 0.0, 11_100.0, 1.0], "{name}");
     });
 }
