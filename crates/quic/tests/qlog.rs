@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use airloom_base::units::Rate;
 use airloom_base::{Body, CloseReason, Duration, Instant};
-use airloom_quic::{Config, Quic, Session};
+use airloom_quic::{Config, Controller, Quic, Session};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
 use serde_json::Value;
 
@@ -103,6 +104,35 @@ fn what_is_lost_is_told_by_its_number_and_nothing_else_is() {
             }
         }
     }
+}
+
+#[test]
+fn a_mark_of_congestion_halves_the_window_and_nothing_is_lost() {
+    let windows = |mark_from| {
+        let config = Config { controller: Controller::NewReno, mtu_discovery: false, ..Config::default() };
+        let quic = |end: &str| Box::new(Quic::new(config.clone(), 1, end));
+        let rate = [Some(Rate::kbit(10_000)), None];
+        let link = LinkConfig { delay: Duration::from_millis(20), rate, ..LinkConfig::default() };
+        let mut pair = Pair::new(quic("client"), quic("server"), link);
+        pair.outbox.ask_qlog(true);
+        pair.link.mark_from = mark_from;
+        pair.open(End::Client);
+        pair.write(End::Client, Body::filler(1, 2_000_000));
+        [End::Client, End::Server].into_iter().for_each(|end| pair.finish(end));
+        pair.drive();
+        assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
+        assert_eq!(pair.link.ce_marks > 0, mark_from < 1000);
+        let [client, _] = events(&pair);
+        assert_eq!(of(&client, "quic:packet_lost").count(), 0);
+        let updates = of(&client, "quic:recovery_metrics_updated");
+        updates.filter_map(|update| update["congestion_window"].as_u64()).collect::<Vec<_>>()
+    };
+    let fall = |windows: &[u64]| windows.windows(2).find(|two| two[1] < two[0]).map(|two| [two[0], two[1]]);
+    assert_eq!(fall(&windows(usize::MAX)), None);
+    let [before, after] = fall(&windows(10)).expect("it shrinks");
+    //= RFC 9002 (7.1, 7.3.2): a CE mark is an event of congestion as a loss is. What the acknowledgement that tells of it brought before
+    //= that is a few packets more.
+    assert!((before / 2..before / 2 + 3000).contains(&after), "{before} {after}");
 }
 
 #[test]

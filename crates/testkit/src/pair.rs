@@ -292,6 +292,9 @@ impl Pair {
         }
         if host.transport.is_none() && host.listens {
             let who = Identity { host: end as u16, flow: 1 };
+            // As a host does: what is known of a datagram besides its octets is told here.
+            let whose = host.protocol.whose(&mut cx, &host.path, host.ports, ecn, &packet);
+            assert_eq!(whose, None, "there is no connection");
             host.transport = host.protocol.accept(&mut cx, host.path, host.ports, who, &packet);
             host.lingering = false;
         }
