@@ -1,12 +1,14 @@
 //! QUIC in whole networks: beside applications that use UDP themselves, and over a link that goes away.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, Identity, Path};
 use airloom_base::{
-    App, Body, Change, Cx, Duration, Instant, LinkState, SocketEvent, SocketId, Sockets, Summary,
+    App, Body, Change, Cx, Duration, Instant, LinkState, SocketEvent, SocketId, Sockets, Summary, Transport,
 };
 use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_transports::quic::{Config, Quic};
 use airloom_world::{Builder, HostId};
 use serde_json::json;
 
@@ -235,4 +237,82 @@ fn a_form_waits_for_the_handshake() {
     //= RFC 8470 (4): a client sends no request early that is not safe.
     let waited = value(&form, "page_load_min_s") - value(&plain, "page_load_min_s");
     assert!((0.09..0.12).contains(&waited), "{waited}");
+}
+
+/// Opens connections that it never goes on with, each from a port of its own: most of them at once, and some a minute later.
+struct Flood {
+    to: IpAddr,
+    quic: Quic,
+    next: Option<Instant>,
+    answered: [BTreeSet<u16>; 2],
+}
+
+impl Flood {
+    const FIRST_PORT: u16 = 10_000;
+    const PORTS: u16 = 5_000;
+    const LATER: u16 = 100;
+    const PAUSE: Duration = Duration::from_secs(60);
+}
+
+impl App for Flood {
+    fn datagram_ports(&self) -> Vec<u16> {
+        (Flood::FIRST_PORT..Flood::FIRST_PORT + Flood::PORTS + Flood::LATER).collect()
+    }
+    fn start(&mut self, cx: &mut Cx, _: &mut dyn Sockets) {
+        self.next = Some(cx.now);
+    }
+    fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
+    fn handle_datagram(&mut self, _: &mut Cx, _: &mut dyn Sockets, datagram: Datagram) {
+        if let Datagram::Udp { local_port, .. } = datagram {
+            let is_later = local_port >= Flood::FIRST_PORT + Flood::PORTS;
+            self.answered[usize::from(is_later)].insert(local_port);
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        let (from, count) = match cx.now {
+            Instant::ZERO => (Flood::FIRST_PORT, Flood::PORTS),
+            _ => (Flood::FIRST_PORT + Flood::PORTS, Flood::LATER),
+        };
+        self.next = (cx.now == Instant::ZERO).then_some(cx.now + Flood::PAUSE);
+        for port in from..from + count {
+            let path = Path { local: [10, 0, 0, 1].into(), remote: self.to, mtu: 1500 };
+            let mut opening = self.quic.connection(path, (port, 443), Identity::default());
+            opening.speak("h3");
+            opening.connect(cx);
+            let body = opening.poll_transmit(cx).expect("it begins").packet.body().clone();
+            let remote = SocketAddr::new(self.to, 443);
+            net.send_datagram(cx, Datagram::Udp { local_port: port, remote, body });
+        }
+    }
+    fn is_done(&self) -> bool {
+        false
+    }
+    fn summarise(&self, out: &mut Summary) {
+        out.set("answered", self.answered[0].len() as f64);
+        out.set("answered_later", self.answered[1].len() as f64);
+    }
+}
+
+#[test]
+fn a_flood_of_openings_takes_the_room_of_so_many_connections_and_not_for_long() {
+    let mut b = Builder::new(1);
+    let hosts = ["flooder", "server"].map(|name| b.host(name));
+    let [flooder, server] = hosts;
+    let wire = json!({ "rate": "1Gbit/s", "delay": "1ms" });
+    b.link("wire", "wireline", &wire, &[flooder], server).unwrap();
+    b.transport(server, "quic", &json!({})).unwrap();
+    b.app(server, "http-server", &json!({ "http": "3" }), None).unwrap();
+    let to = b.address_of(flooder, "server").unwrap();
+    let quic = Quic::new(Config::default(), 1, "flooder");
+    b.app_with(flooder, Box::new(Flood { to, quic, next: None, answered: Default::default() }));
+    let mut world = b.build().unwrap();
+    let limit = Duration::from_secs(90);
+    virtual_time::run(&mut world, Until::Done { limit }, |_, _| true);
+    let summary = world.summary();
+    // What waits for its opener is bounded as it is of TCP; when nothing has come for the idle timeout its room is free again.
+    assert_eq!(value(&summary, "flooder.answered"), 4096.0);
+    assert_eq!(value(&summary, "flooder.answered_later"), f64::from(Flood::LATER));
 }
