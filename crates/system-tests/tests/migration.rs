@@ -200,3 +200,43 @@ fn going_back_and_forth_costs_the_same_whether_packets_are_protected_or_not() {
         assert_eq!(model, seeded, "{way}");
     }
 }
+
+#[test]
+fn in_another_network_an_alternative_has_to_be_announced_again_unless_it_persists() {
+    // The second of three visits, which goes over HTTP/3, takes four seconds, in which its client changes to another link.
+    let timeline = change("0s", "first", "down") + &change("12s", "first", "up");
+    let links = wire("first", ["client", "server"], "rate = \"2Mbit/s\"\ndelay = \"20ms\"")
+        + &wire("second", ["client", "server"], "rate = \"2Mbit/s\"\ndelay = \"30ms\"");
+    for (said, visits) in [("", 1.0), ("; persist=1", 2.0)] {
+        let text = format!(
+            r#"
+            [hosts.client]
+            transport = ["tcp", "quic"]
+            forward = false
+            [hosts.client.app.http-client]
+            http = "2"
+            tls = {{ resumes = "never" }}
+            connections = 1
+            per_page = true
+            think = "10s"
+            alt_svc = "announced"
+            pages = [["/1kB"], ["/1MB"], ["/1kB"]]
+            [hosts.server]
+            transport = ["tcp", "quic"]
+            [hosts.server.app.http-server]
+            http = "2"
+            tls = {{}}
+            http3 = true
+            alt_svc = 'h3=":443"{said}'
+            {links}
+            [run]
+            seed = 1
+            {timeline}
+            "#
+        );
+        let (outcome, value) = play(&text);
+        assert_eq!((outcome, value("objects"), value("path_changes")), (Outcome::Complete, 3.0, 1.0));
+        //= RFC 7838 (2.2): a client that finds itself in another network forgets alternatives that do not persist.
+        assert_eq!(value("requests_h3"), visits, "{said}");
+    }
+}

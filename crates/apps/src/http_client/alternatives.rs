@@ -48,8 +48,8 @@ pub(super) struct Place {
 /// What is known of a server beside its address.
 #[derive(Default)]
 struct Known {
-    /// Where it speaks HTTP/3 too, and until when that holds.
-    at: Option<(Place, Instant)>,
+    /// Where it speaks HTTP/3 too, until when that holds, and whether in another network as well.
+    at: Option<(Place, Instant, bool)>,
     race: Option<Race>,
     /// QUIC did not come up, and it is not known whether TCP does.
     is_suspected: bool,
@@ -70,6 +70,8 @@ pub(super) struct Alternatives {
     /// QUIC was up once.
     has_worked: bool,
     all: Vec<Known>,
+    /// When the client came into the network that it is in.
+    moved: Instant,
     /// Alternatives that were found to be broken.
     pub(super) broken: u64,
 }
@@ -87,7 +89,8 @@ impl Alternatives {
             others.insert(name.to_ascii_lowercase(), found.ok_or_else(unknown)?);
         }
         let names: Vec<String> = (0..servers.pools.len()).map(|pool| servers.host(pool)).collect();
-        let known = |to, name| Known { at: Some((place(to, name), Instant::FAR_FUTURE)), ..Known::default() };
+        let known =
+            |to, name| Known { at: Some((place(to, name), Instant::FAR_FUTURE, true)), ..Known::default() };
         let all = servers.pools.iter().zip(&names).map(|(pool, name)| match config.alt_svc {
             Follow::Known => known(pool.to, name),
             Follow::Announced | Follow::Off => Known::default(),
@@ -99,6 +102,7 @@ impl Alternatives {
             has_worked: false,
             all: all.collect(),
             names,
+            moved: Instant::ZERO,
             broken: 0,
         })
     }
@@ -123,11 +127,13 @@ impl Alternatives {
             let address = if host == *own { Some(origin.ip()) } else { other() };
             Some(place(SocketAddr::new(address?, port), &host))
         };
+        // What was asked for in another network is said there.
+        let is_here = asked >= self.moved;
         let ours =
             services.iter().filter(|service| service.protocol == net::H3.as_bytes() && service.max_age > 0);
-        let mut usable = ours.filter_map(|service| {
+        let mut usable = ours.filter(|service| is_here || service.persists).filter_map(|service| {
             let until = asked + Duration::from_secs(service.max_age.into());
-            Some((found(service.host.as_deref(), service.port)?, until))
+            Some((found(service.host.as_deref(), service.port)?, until, service.persists))
         });
         self.all[pool].at = usable.next();
     }
@@ -137,12 +143,21 @@ impl Alternatives {
         self.all[pool].at = None;
     }
 
+    /// The client is in another network.
+    pub(super) fn moved(&mut self, now: Instant) {
+        self.moved = now;
+        for known in &mut self.all {
+            //= RFC 7838 (2.2): what was said in one network may be for that network alone, unless it says that it persists.
+            known.at.take_if(|(.., persists)| !*persists);
+        }
+    }
+
     /// Where the server can be asked over QUIC now, as far as is known.
     pub(super) fn usable(&self, pool: usize, now: Instant) -> Option<Place> {
         let known = &self.all[pool];
         //= RFC 7838 (2.4): what was found not to work is not used, for a while.
         let is_broken = known.is_suspected || known.broken_until.is_some_and(|until| now < until);
-        known.at.as_ref().filter(|(_, until)| now < *until && !is_broken).map(|(place, _)| place.clone())
+        known.at.as_ref().filter(|(_, until, _)| now < *until && !is_broken).map(|(place, ..)| place.clone())
     }
 
     /// A race begins.
@@ -229,7 +244,38 @@ fn broken_for(failures: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use airloom_content::http::alt_svc;
+
     use super::*;
+
+    #[test]
+    fn in_another_network_what_does_not_persist_is_forgotten() {
+        let mut alternatives = Alternatives {
+            follow: Follow::Announced,
+            delay: None,
+            names: vec!["server".to_owned(); 2],
+            others: BTreeMap::new(),
+            has_worked: false,
+            all: vec![Known::default(), Known::default()],
+            moved: Instant::ZERO,
+            broken: 0,
+        };
+        for (pool, value) in [r#"h3=":443""#, r#"h3=":443"; persist=1"#].into_iter().enumerate() {
+            let said = alt_svc::parse(std::iter::once(value.as_bytes())).expect("it is well formed");
+            alternatives.learn(pool, ([10, 0, 0, 1], 443).into(), said, Instant::ZERO);
+            assert!(alternatives.usable(pool, Instant::ZERO).is_some());
+        }
+        let later = Instant::ZERO + Duration::from_secs(1);
+        alternatives.moved(later);
+        assert!(alternatives.usable(0, later).is_none());
+        assert!(alternatives.usable(1, later).is_some());
+        // What was under way then is of the network before, what is asked for now is not.
+        for (asked, is_known) in [(Instant::ZERO, false), (later, true)] {
+            let said = alt_svc::parse(std::iter::once(&br#"h3=":443""#[..])).expect("it is well formed");
+            alternatives.learn(0, ([10, 0, 0, 1], 443).into(), said, asked);
+            assert_eq!(alternatives.usable(0, later).is_some(), is_known);
+        }
+    }
 
     #[test]
     fn what_is_broken_again_and_again_is_left_alone_for_two_days_at_most() {
