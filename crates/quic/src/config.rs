@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::library::{HAS_SEVERAL_PATHS, OBEYS_RATES};
-use super::profile::{Profile, differences};
+use super::profile::{Profile, differences, sources};
 
 /// How packets are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,7 +114,7 @@ macro_rules! settings {
         /// The profile gives every setting a value; each can be set by itself. The table as understood lists them all.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "Table")]
-        #[schemars(extend("x-profiles" = differences()))]
+        #[schemars(extend("x-profiles" = differences(), "x-sources" = sources()))]
         pub struct Config {
             /// The named set of values that the others start from.
             pub profile: Profile,

@@ -1,19 +1,17 @@
 //! QUIC as a host sees it: it makes connections, and answers what belongs to none.
-//! A circle, of which `connection.rs` says why.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use airloom_base::service::{Described, Identity, Path};
-use airloom_base::{Body, ConfigError, Cx, Packet, Protocol, ProtocolParts, Transport};
+use airloom_base::{ConfigError, Cx, Packet, Protocol, ProtocolParts, Transport};
 use airloom_wire::ip::protocol::UDP;
-use airloom_wire::udp::Udp;
-use bytes::BytesMut;
 use serde_json::Value;
 
 use crate::clock::to_library;
 use crate::config::{Config, Session};
 use crate::connection::Connection;
+use crate::datagram::{datagram, payload};
 use crate::host::{PLAIN, SERVER_NAME, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
@@ -35,33 +33,6 @@ pub struct Quic {
     spoken: Vec<(u16, &'static str)>,
     /// Of the unit that the host asks about.
     look: Option<Look>,
-}
-
-/// The octets of a unit behind its UDP header.
-pub(crate) fn payload(mut unit: Packet) -> Option<BytesMut> {
-    let header = Udp::parse(unit.head()).ok()?;
-    let len = usize::from(header.len) - airloom_wire::udp::HEADER;
-    let first = unit.head().get(airloom_wire::udp::HEADER..)?;
-    if first.is_empty() {
-        let mut octets = match unit.take_body() {
-            Body::Real(octets) => octets,
-            filler => filler.to_bytes(),
-        };
-        let is_whole = octets.len() >= len;
-        // What stands behind the length of UDP does not belong to it. Nobody else has the octets as a rule: none is copied.
-        octets.truncate(len);
-        return is_whole.then(|| BytesMut::from(octets));
-    }
-    let mut octets = BytesMut::from(first);
-    octets.extend_from_slice(&unit.take_body().to_bytes());
-    (octets.len() >= len).then(|| octets.split_to(len))
-}
-
-/// A UDP datagram.
-pub(crate) fn datagram((source, destination): (u16, u16), octets: Vec<u8>) -> Packet {
-    let len = (airloom_wire::udp::HEADER + octets.len()).min(usize::from(u16::MAX)) as u16;
-    let header = Udp { source, destination, len };
-    Packet::build(|out| header.emit(out), Body::Real(octets.into()))
 }
 
 impl Quic {

@@ -13,7 +13,7 @@ use airloom_content::http::v2::Priority;
 use super::alternatives::{Alternatives, Place};
 use super::cache::Cache;
 use super::connection::{Connection, Offer};
-use super::lane::{Asked, Exchange, Progress};
+use super::lane::{Exchange, Progress, Request};
 use super::log::{Loaded, Log};
 use super::servers::{Pool, Servers, Whereabouts};
 use super::{Config, Follow, Http};
@@ -177,7 +177,7 @@ impl Client {
 
     /// A connection is open, or has room again.
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        let Some(place) = self.place(socket) else { return };
+        let Some(place) = self.connection_of(socket) else { return };
         let connection = &mut self.connections[place];
         connection.is_alive(cx.now, self.config.timeout);
         let missing = connection.write(cx, net);
@@ -257,7 +257,7 @@ impl Client {
 
     /// A connection is up: it may have won a race. Of QUIC that is less than its handshake if requests may leave early.
     fn came_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, is_early: bool) {
-        let Some(place) = self.place(socket) else { return };
+        let Some(place) = self.connection_of(socket) else { return };
         let connection = &mut self.connections[place];
         let (pool, is_quic) = (connection.pool, connection.http == Http::Http3);
         let is_racing = std::mem::take(&mut connection.is_racing);
@@ -275,7 +275,7 @@ impl Client {
         let Some(race) = self.alternatives.end(pool) else { return };
         self.results.won_by_quic += u64::from(is_quic);
         self.results.won_by_tcp += u64::from(!is_quic);
-        if is_quic && let Some(place) = race.tcp.and_then(|tcp| self.place(tcp)) {
+        if is_quic && let Some(place) = race.tcp.and_then(|tcp| self.connection_of(tcp)) {
             self.connections.swap_remove(place).abort(cx, net);
         }
     }
@@ -297,7 +297,7 @@ impl Client {
         self.results.won_by_quic += u64::from(!is_quic);
         self.results.won_by_tcp += u64::from(is_quic);
         let left = if is_quic { race.tcp } else { Some(race.quic) };
-        if let Some(place) = left.and_then(|left| self.place(left)) {
+        if let Some(place) = left.and_then(|left| self.connection_of(left)) {
             self.connections[place].is_racing = false;
         }
     }
@@ -310,16 +310,16 @@ impl Client {
             let Some(job) = self.servers.pools[pool].waiting.pop_front() else { return };
             let Some(page) = &self.page else { return };
             let http = self.connections[place].http;
-            let mut asked = self.request(page, job, http);
+            let mut request = self.build_request(page, job, http);
             if let Some(name) = &self.connections[place].alternative {
                 //= RFC 7838 (5): every request to an alternative says which one that is.
-                asked.head.fields.push("Alt-Used", name.clone());
+                request.head.fields.push("Alt-Used", name.clone());
             }
             self.results.requests += 1;
             self.results.requests_h3 += u64::from(http == Http::Http3);
             let connection = &mut self.connections[place];
             connection.is_alive(cx.now, self.config.timeout);
-            if let Some(job) = connection.ask(cx, net, lane, job, asked) {
+            if let Some(job) = connection.ask(cx, net, lane, job, request) {
                 self.servers.pools[pool].waiting.push_front(job);
                 return;
             }
@@ -352,14 +352,14 @@ impl Client {
         let mut pools: Vec<(u32, usize)> = self.servers.pools.iter().enumerate().filter_map(first).collect();
         pools.sort_unstable();
         pools.into_iter().find_map(|(_, pool)| {
-            let (place, lane) = self.stream(cx, net, pool)?;
+            let (place, lane) = self.choose_stream(cx, net, pool)?;
             Some((pool, place, lane))
         })
     }
 
     /// The connection of this pool and its stream for the next request: an idle one, one of a new connection, or the one with
     /// the fewest requests.
-    fn stream(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize) -> Option<(usize, usize)> {
+    fn choose_stream(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize) -> Option<(usize, usize)> {
         let depth = self.config.depth();
         let own = || self.connections.iter().enumerate().filter(|(_, c)| c.pool == pool);
         let best = own().filter_map(|(place, c)| c.offer(place, depth)).min();
@@ -413,7 +413,7 @@ impl Client {
     }
 
     /// The request for an object of the page.
-    fn request(&self, page: &Page, job: Job, http: Http) -> Asked {
+    fn build_request(&self, page: &Page, job: Job, http: Http) -> Request {
         let object = &self.plan.objects(page)[job.object as usize];
         let (form, target) = (object.form(), object.target(page.round));
         let authority = &self.servers.of(object).authority;
@@ -451,15 +451,16 @@ impl Client {
         let priority =
             if self.config.priorities { urgency(object.path(), job.object) } else { Priority::default() };
         let follows = self.alternatives.are_followed();
-        Asked { head, posts: form.is_some(), form: form.unwrap_or_default(), priority, follows }
+        Request { head, posts: form.is_some(), form: form.unwrap_or_default(), priority, follows }
     }
 
-    fn place(&self, socket: SocketId) -> Option<usize> {
+    /// Where the connection stands that has this socket.
+    fn connection_of(&self, socket: SocketId) -> Option<usize> {
         self.connections.iter().position(|c| c.is(socket))
     }
 
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        while let Some(place) = self.place(socket) {
+        while let Some(place) = self.connection_of(socket) {
             let connection = &mut self.connections[place];
             connection.is_alive(cx.now, self.config.timeout);
             match connection.read(cx, net, socket.stream) {
@@ -585,14 +586,14 @@ impl Client {
     }
 
     fn ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, closed: Option<CloseReason>) {
-        let Some(place) = self.place(socket) else { return };
+        let Some(place) = self.connection_of(socket) else { return };
         // A response may end with the connection, but only if the server finished it.
         if matches!(closed, None | Some(CloseReason::Finished))
             && let Progress::Complete(exchange) = self.connections[place].peer_finished(cx)
         {
             self.complete(cx, net, place, exchange);
         }
-        if let Some(place) = self.place(socket) {
+        if let Some(place) = self.connection_of(socket) {
             if closed.is_none() {
                 if self.config.reaction.is_zero() {
                     net.finish(cx, socket);
@@ -631,7 +632,7 @@ impl App for Client {
         let follows = self.alternatives.are_followed();
         let mut on_streams = self.config.http == Http::Http3;
         if (on_streams || follows)
-            && let Some(place) = self.place(socket)
+            && let Some(place) = self.connection_of(socket)
         {
             on_streams = self.connections[place].http == Http::Http3;
             self.connections[place].on(cx, net, socket, event);
