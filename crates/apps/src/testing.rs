@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use airloom_base::random::Stream;
 use airloom_base::record::Outbox;
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{
     App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, StreamEvent, StreamKind,
     Summary,
@@ -197,8 +197,9 @@ impl Sockets for Side<'_> {
         self.net.push(self.net.delay * 2, number, Happening::Event(self.side, event));
         socket
     }
-    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> usize {
-        let Some(number) = self.net.find(self.side, socket) else { return 0 };
+    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
+        let Some(number) = self.net.find(self.side, socket) else { return Err(WriteError::Closed) };
+        let offered = body.len();
         let (room, cut) = (self.net.room, self.net.cut.get(&number).copied());
         let peer = 1 - self.side;
         let connection = &mut self.net.connections[number];
@@ -223,7 +224,7 @@ impl Sockets for Side<'_> {
             self.net.push(self.net.delay, number, Happening::Reset(0));
             self.net.push(self.net.delay, number, Happening::Reset(1));
         }
-        taken
+        WriteError::or_taken(taken, offered)
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         let number = self.net.find(self.side, socket)?;
@@ -536,7 +537,7 @@ impl Speaker {
         String::from_utf8_lossy(&self.heard).into_owned()
     }
     fn speak(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        self.said += net.write(cx, socket, Body::Real(self.say.slice(self.said..)));
+        self.said += net.write(cx, socket, Body::Real(self.say.slice(self.said..))).unwrap_or(0);
         if self.said == self.say.len() && self.hang_up {
             net.finish(cx, socket);
         }
@@ -614,7 +615,7 @@ impl App for Answerer {
                 }
                 if self.heard[*number].len() >= self.after && !*finished {
                     let answer = &self.answers[(*number).min(self.answers.len() - 1)];
-                    *said += net.write(cx, socket, Body::Real(answer.slice(*said..)));
+                    *said += net.write(cx, socket, Body::Real(answer.slice(*said..))).unwrap_or(0);
                     if *said == answer.len() && self.hang_up {
                         *finished = true;
                         net.finish(cx, socket);

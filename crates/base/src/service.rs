@@ -91,9 +91,9 @@ pub enum TransportEvent {
 /// Why a stream takes nothing of what is written to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// The buffer is full; [`TransportEvent::Writable`] follows.
+    /// The buffer is full, and [`TransportEvent::Writable`] follows; or it is not open yet, and [`TransportEvent::Opened`] does.
     Blocked,
-    /// It is not open, or our side has finished it: it will take nothing any more.
+    /// It is over, or our side has finished it: it will take nothing any more.
     Closed,
     /// The peer reads no more of it, for this reason of its application ([`StreamEvent::Stopped`]).
     Stopped(u64),
@@ -366,9 +366,13 @@ pub trait Sockets {
     fn connect_for(&mut self, cx: &mut Cx, to: SocketAddr, _protocol: &'static str) -> SocketId {
         self.connect(cx, to)
     }
-    /// Writes as much of `body` as there is room for and returns how many octets; [`SocketEvent::Writable`]
-    /// follows when there is room again, [`SocketEvent::Closed`] if there never will be.
-    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
+    /// Writes as much of `body` as there is room for and returns how many octets that was; where it is less than all,
+    /// [`SocketEvent::Writable`] follows when there is room again.
+    ///
+    /// # Errors
+    /// Why it is none. That a socket takes nothing any more is told by an event, too ([`SocketEvent::Closed`],
+    /// [`StreamEvent::Stopped`]): who waits for the next event whatever the reason takes each of them for no octets.
+    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError>;
     /// Reads at most `max` octets.
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
     /// Octets written that the peer has not acknowledged yet, sent or not (as `SIOCOUTQ`).

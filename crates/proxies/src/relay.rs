@@ -83,7 +83,7 @@ impl Relay {
             if *ready > cx.now {
                 break;
             }
-            let taken = net.write(cx, to, body.clone()).min(body.len());
+            let taken = net.write(cx, to, body.clone()).unwrap_or(0).min(body.len());
             self.octets -= taken;
             if taken < body.len() {
                 drop(body.split_to(taken));

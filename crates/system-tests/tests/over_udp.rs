@@ -146,7 +146,7 @@ impl App for Server {
         assert_eq!(net.open_stream(cx, socket, StreamKind::Bi), None);
         let own = net.open_stream(cx, socket, StreamKind::Uni).expect("there is one");
         assert_eq!(own, socket.with_stream(3));
-        assert_eq!(net.write(cx, own, Body::filler(1, 1)), 0);
+        assert_eq!(net.write(cx, own, Body::filler(1, 1)), Err(WriteError::Stopped(7)));
         net.reset_stream(cx, own, 11);
     }
     fn handle_datagram(&mut self, _: &mut Cx, _: &mut dyn Sockets, datagram: Datagram) {

@@ -143,7 +143,7 @@ impl App for Silent {
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         if let Some(socket) = self.socket.take() {
-            net.write(cx, socket, Body::filler(1, 100));
+            net.write(cx, socket, Body::filler(1, 100)).expect("there is room");
         }
     }
     fn is_done(&self) -> bool {
@@ -280,7 +280,7 @@ struct Speaker {
 impl Speaker {
     fn speak(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         let before = self.said;
-        self.said += net.write(cx, socket, Body::Real(self.say.slice(self.said..)));
+        self.said += net.write(cx, socket, Body::Real(self.say.slice(self.said..))).unwrap_or(0);
         if self.said == self.say.len() && (before < self.said || self.say.is_empty()) {
             net.finish(cx, socket);
         }
@@ -331,7 +331,7 @@ impl App for Echo {
         self.is_full |= event == SocketEvent::Finished;
         if self.is_full && matches!(event, SocketEvent::Finished | SocketEvent::Writable) {
             let rest = Bytes::copy_from_slice(&self.heard[self.said..]);
-            self.said += net.write(cx, socket, Body::Real(rest));
+            self.said += net.write(cx, socket, Body::Real(rest)).unwrap_or(0);
             if self.said == self.heard.len() {
                 net.finish(cx, socket);
             }

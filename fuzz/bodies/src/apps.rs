@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_apps::Build;
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{
     App, AppParts, Body, CloseReason, Cx, Duration, Entry, Instant, Outbox, SocketEvent, SocketId, Sockets,
 };
@@ -112,14 +112,14 @@ impl Sockets for Net {
         self.wanted.push(socket);
         socket
     }
-    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> usize {
+    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
         if self.wanted.contains(&socket) || self.get(socket).is_none() {
-            return 0;
+            return Err(WriteError::Closed);
         }
         let taken = body.len().min(self.room);
         self.room -= taken;
         self.written += taken as u64;
-        taken
+        WriteError::or_taken(taken, body.len())
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         let inbox = &mut self.get(socket)?.inbox;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{
     App, AppParts, Bearer, Body, Cx, Direction, Duration, Fault, Instant, Outbox, Packet, Parts, SocketId,
     Sockets, Station,
@@ -23,8 +23,8 @@ impl Sockets for Answers {
     fn connect(&mut self, _: &mut Cx, _: SocketAddr) -> SocketId {
         unreachable!("a name server opens no connection")
     }
-    fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> usize {
-        0
+    fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> Result<usize, WriteError> {
+        Err(WriteError::Closed)
     }
     fn read(&mut self, _: &mut Cx, _: SocketId, _: usize) -> Option<Body> {
         None

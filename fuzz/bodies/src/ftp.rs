@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use airloom_apps::ftp::{Client, Config, Server, ServerConfig};
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
 use bytes::Bytes;
 
@@ -86,10 +86,13 @@ impl Sockets for Peer {
         self.wanted.push(socket);
         socket
     }
-    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> usize {
-        let taken = if self.is_open(socket) { body.len().min(self.room) } else { 0 };
+    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
+        if !self.is_open(socket) {
+            return Err(WriteError::Closed);
+        }
+        let taken = body.len().min(self.room);
         self.written += taken as u64;
-        taken
+        WriteError::or_taken(taken, body.len())
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         if socket.slot != 0 || !self.is_open(socket) {

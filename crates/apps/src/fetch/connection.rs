@@ -109,7 +109,7 @@ impl Connection {
     /// Writes what there is room for.
     pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(first) = self.unsent.front_mut().filter(|_| self.opened) {
-            let taken = net.write(cx, self.socket, Body::Real(first.clone()));
+            let taken = net.write(cx, self.socket, Body::Real(first.clone())).unwrap_or(0);
             first.advance(taken.min(first.len()));
             if !first.is_empty() {
                 return;

@@ -147,7 +147,7 @@ impl Lane {
     /// Writes what there is room for.
     pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(first) = self.unsent.front_mut() {
-            let taken = net.write(cx, self.socket, Body::Real(first.clone()));
+            let taken = net.write(cx, self.socket, Body::Real(first.clone())).unwrap_or(0);
             first.advance(taken.min(first.len()));
             if !first.is_empty() {
                 return;

@@ -1,3 +1,4 @@
+use airloom_base::service::WriteError;
 use airloom_base::{Outbox, random::Fate};
 
 use super::*;
@@ -20,8 +21,8 @@ impl Sockets for Net {
     fn connect(&mut self, _: &mut Cx, _: SocketAddr) -> SocketId {
         unreachable!("a name server opens no connection")
     }
-    fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> usize {
-        0
+    fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> Result<usize, WriteError> {
+        Err(WriteError::Closed)
     }
     fn read(&mut self, _: &mut Cx, _: SocketId, _: usize) -> Option<Body> {
         None

@@ -101,7 +101,7 @@ impl Streams for Lent<'_, '_> {
     fn write(&mut self, stream: u64, body: Body) -> Result<usize, ErrorCode> {
         // That the peer reads no more of it is told by an event.
         let (socket, offered) = (self.of(stream), body.len());
-        let taken = self.net.write(self.cx, socket, body).min(offered);
+        let taken = self.net.write(self.cx, socket, body).unwrap_or(0).min(offered);
         self.octets += taken as u64;
         self.written.insert(socket.stream);
         Ok(taken)
@@ -287,7 +287,7 @@ impl Two {
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
         let mut written = 0;
         while let Some(mut piece) = self.unwritten.take().or_else(|| self.end.poll_transmit()) {
-            let taken = net.write(cx, socket, piece.clone()).min(piece.len());
+            let taken = net.write(cx, socket, piece.clone()).unwrap_or(0).min(piece.len());
             written += taken as u64;
             if taken < piece.len() {
                 drop(piece.split_to(taken));

@@ -45,7 +45,7 @@ impl Outgoing {
     /// [`Writable`]: airloom_base::SocketEvent::Writable
     pub(crate) fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
         if !self.head.is_empty() {
-            let taken = net.write(cx, socket, Body::Real(self.head.clone()));
+            let taken = net.write(cx, socket, Body::Real(self.head.clone())).unwrap_or(0);
             self.head.advance(taken.min(self.head.len()));
             if !self.head.is_empty() {
                 return false;
@@ -55,7 +55,7 @@ impl Outgoing {
         while self.left > 0 {
             let len = self.left.min(PIECE) as u32;
             let piece = Filler { source: self.source, offset: self.offset, len };
-            let taken = net.write(cx, socket, Body::Filler(piece)).min(len as usize);
+            let taken = net.write(cx, socket, Body::Filler(piece)).unwrap_or(0).min(len as usize);
             self.offset += taken as u64;
             self.left -= taken as u64;
             if taken < len as usize {

@@ -131,10 +131,8 @@ impl Client {
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         let Some(subflow) = self.subflows.get_mut(socket) else { return };
         while !subflow.unsent.is_empty() {
-            let taken = net.write(cx, socket, Body::Real(Bytes::copy_from_slice(&subflow.unsent)));
-            if taken == 0 {
-                return;
-            }
+            let unsent = Body::Real(Bytes::copy_from_slice(&subflow.unsent));
+            let Ok(taken) = net.write(cx, socket, unsent) else { return };
             subflow.unsent.drain(..taken.min(subflow.unsent.len()));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use airloom_base::service::{Datagram, Passing, Path};
+use airloom_base::service::{Datagram, Passing, Path, WriteError};
 use airloom_base::{
     App, Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, StreamKind, Summary,
 };
@@ -258,7 +258,8 @@ impl Layer {
         let Some(line) = self.lines.get_mut(socket) else { return };
         line.is_dirty = false;
         while !line.asking.is_empty() {
-            let taken = net.write(cx, socket, Body::Real(line.asking.clone())).min(line.asking.len());
+            let taken = net.write(cx, socket, Body::Real(line.asking.clone())).unwrap_or(0);
+            let taken = taken.min(line.asking.len());
             drop(line.asking.split_to(taken));
             if !line.asking.is_empty() {
                 return;
@@ -310,28 +311,31 @@ impl Sockets for Inside<'_> {
         self.layer.direct.insert(socket, ());
         socket
     }
-    fn write(&mut self, cx: &mut Cx, socket: SocketId, mut body: Body) -> usize {
+    fn write(&mut self, cx: &mut Cx, socket: SocketId, mut body: Body) -> Result<usize, WriteError> {
         if self.layer.is_direct(socket) {
             return self.net.write(cx, socket, body);
         }
-        let mut written = 0;
+        let whole = body.len();
+        let mut outcome = Err(WriteError::Closed);
         while let Some(line) = self.layer.lines.get_mut(socket) {
             let taken = line.session.write(body.clone());
-            written += taken;
-            drop(body.split_to(taken));
+            drop(body.split_to(taken.unwrap_or(0)));
             // Whole records leave at once, the rest when the application has had its say.
             if line.session.has_a_record() && line.tunnel.is_none() {
                 line.session.flush(cx, self.net, socket);
             }
-            if body.is_empty() || taken == 0 {
+            if let Err(why) = taken {
+                line.blocked |= why == WriteError::Blocked;
+                outcome = outcome.or(Err(why));
+                break;
+            }
+            outcome = Ok(whole - body.len());
+            if body.is_empty() {
                 break;
             }
         }
-        if let Some(line) = self.layer.lines.get_mut(socket) {
-            line.blocked |= !body.is_empty();
-        }
         self.layer.touch(socket);
-        written
+        outcome
     }
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         if self.layer.is_direct(socket) {

@@ -16,6 +16,7 @@
 
 use std::collections::VecDeque;
 
+use airloom_base::service::WriteError;
 use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
 use bytes::Bytes;
 
@@ -370,17 +371,18 @@ impl Session {
     }
 
     /// Takes content to be sent; how many octets of it.
-    pub(super) fn write(&mut self, mut body: Body) -> usize {
+    pub(super) fn write(&mut self, mut body: Body) -> Result<usize, WriteError> {
         if self.is_closing {
-            return 0;
+            return Err(WriteError::Closed);
         }
+        let offered = body.len();
         let taken = body.split_to(WAITING.saturating_sub(self.plain_octets));
         let octets = taken.len();
         if octets > 0 {
             self.plain_octets += octets;
             self.plain.push_back(taken);
         }
-        octets
+        WriteError::or_taken(octets, offered)
     }
 
     /// Is there enough content for a whole record?
@@ -407,7 +409,7 @@ impl Session {
     pub(super) fn flush(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         loop {
             while let Some(first) = self.wire.front_mut() {
-                let taken = net.write(cx, socket, first.clone()).min(first.len());
+                let taken = net.write(cx, socket, first.clone()).unwrap_or(0).min(first.len());
                 self.wire_octets -= taken;
                 drop(first.split_to(taken));
                 if !first.is_empty() {

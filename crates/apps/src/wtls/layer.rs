@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use airloom_base::service::{Datagram, Passing, Path};
+use airloom_base::service::{Datagram, Passing, Path, WriteError};
 use airloom_base::{App, Body, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use bytes::Bytes;
 use delegate::delegate;
@@ -288,7 +288,7 @@ impl Sockets for Inside<'_> {
     delegate! {
         to self.net {
             fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId;
-            fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
+            fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError>;
             fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
             fn unacknowledged(&self, socket: SocketId) -> u64;
             fn local(&self, socket: SocketId) -> Option<SocketAddr>;

@@ -194,7 +194,7 @@ impl HttpCache {
         while let Some(exchange) = client.exchanges.front_mut() {
             let before = exchange.held;
             while let Some(piece) = exchange.out.front_mut() {
-                let taken = net.write(cx, socket, piece.clone()).min(piece.len());
+                let taken = net.write(cx, socket, piece.clone()).unwrap_or(0).min(piece.len());
                 exchange.held -= taken;
                 if taken < piece.len() {
                     drop(piece.split_to(taken));

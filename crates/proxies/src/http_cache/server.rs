@@ -118,7 +118,7 @@ impl HttpCache {
                 server.out.push_back(piece);
             }
             let Some(first) = server.out.front_mut() else { break };
-            let taken = net.write(cx, socket, first.clone()).min(first.len());
+            let taken = net.write(cx, socket, first.clone()).unwrap_or(0).min(first.len());
             server.moved = if taken > 0 { cx.now } else { server.moved };
             if taken < first.len() {
                 drop(first.split_to(taken));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
 use airloom_testkit::cases;
 use proptest::prelude::*;
@@ -53,13 +53,13 @@ impl Sockets for Memory {
         self.connected.push((socket, to));
         socket
     }
-    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> usize {
+    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
         let wire = self.wire(socket);
         assert!(!wire.finished && !wire.reset, "written after the end");
         let len = wire.room.map_or(body.len(), |room| room.min(body.len()));
         wire.room = wire.room.map(|room| room - len);
         wire.heard.extend_from_slice(&body.to_bytes()[..len]);
-        len
+        WriteError::or_taken(len, body.len())
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         let wire = self.wire(socket);

@@ -128,7 +128,7 @@ impl Connection {
     /// Is everything written?
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
         if !self.unsent.is_empty() {
-            let taken = net.write(cx, socket, Body::Real(self.unsent.clone()));
+            let taken = net.write(cx, socket, Body::Real(self.unsent.clone())).unwrap_or(0);
             self.unsent.advance(taken.min(self.unsent.len()));
         }
         self.unsent.is_empty()

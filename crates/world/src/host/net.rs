@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::lookup::Table;
-use airloom_base::service::{Datagram, Identity, Passing, Path, PathId, leading_ports};
+use airloom_base::service::{Datagram, Identity, Passing, Path, PathId, WriteError, leading_ports};
 use airloom_base::{
     App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Station, StreamKind, Transport,
 };
@@ -561,9 +561,9 @@ impl Sockets for Call<'_> {
         self.connect_or_fail(cx, to, Some(protocol))
     }
 
-    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize {
-        let Some(connection) = self.connection(socket) else { return 0 };
-        let taken = connection.transport.write(cx, socket.stream, body).unwrap_or(0);
+    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
+        let Some(connection) = self.connection(socket) else { return Err(WriteError::Closed) };
+        let taken = connection.transport.write(cx, socket.stream, body);
         self.net.touch(socket.slot, self.fed);
         taken
     }

@@ -48,7 +48,7 @@ impl Transport for Placeholder {
     }
     fn handle_timeout(&mut self, _: &mut Cx) {}
     fn write(&mut self, _: &mut Cx, _: u32, _: Body) -> Result<usize, WriteError> {
-        Err(WriteError::Closed)
+        Err(WriteError::Blocked)
     }
     fn read(&mut self, _: &mut Cx, _: u32, _: usize) -> Option<Body> {
         None

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{Body, CloseReason, Cx, SocketId, Sockets};
 use bytes::Bytes;
 use socket2::SockRef;
@@ -218,12 +218,12 @@ impl Sockets for Net {
         socket
     }
 
-    fn write(&mut self, _cx: &mut Cx, socket: SocketId, body: Body) -> usize {
+    fn write(&mut self, _cx: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
         let is_turn = self.turn == Some(socket);
         let Some(slot) = self.slot(socket).filter(|s| s.broken.is_none() && !s.has_finished) else {
-            return 0;
+            return Err(WriteError::Closed);
         };
-        let Some(stream) = &slot.stream else { return 0 };
+        let Some(stream) = &slot.stream else { return Err(WriteError::Blocked) };
         let octets = body.to_bytes();
         let mut written = 0;
         while written < octets.len() {
@@ -238,11 +238,11 @@ impl Sockets for Net {
                 }
                 Err(error) => {
                     slot.fail(&error);
-                    break;
+                    return if written > 0 { Ok(written) } else { Err(WriteError::Closed) };
                 }
             }
         }
-        written
+        WriteError::or_taken(written, octets.len())
     }
 
     fn read(&mut self, _cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {

@@ -191,7 +191,7 @@ impl Bridge {
         let mut moved = false;
         while let Some(octets) = both.into.pop() {
             let piece = octets.slice(..octets.len().min(PIECE));
-            let taken = net.write(cx, socket, Body::Real(piece));
+            let taken = net.write(cx, socket, Body::Real(piece)).unwrap_or(0);
             moved |= taken > 0;
             if taken < octets.len() {
                 both.into.octets += octets.len() - taken;
