@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use airloom_base::service::WriteError;
 use airloom_base::units::Octets;
 use airloom_base::{Body, ConfigError, Cx, SocketEvent, SocketId, Sockets, StreamEvent, StreamKind};
 use airloom_content::http::Priority;
@@ -99,12 +100,17 @@ impl Lent<'_, '_> {
 
 impl Streams for Lent<'_, '_> {
     fn write(&mut self, stream: u64, body: Body) -> Result<usize, ErrorCode> {
-        // That the peer reads no more of it is told by an event.
-        let (socket, offered) = (self.of(stream), body.len());
-        let taken = self.net.write(self.cx, socket, body).unwrap_or(0).min(offered);
-        self.octets += taken as u64;
-        self.written.insert(socket.stream);
-        Ok(taken)
+        let socket = self.of(stream);
+        match self.net.write(self.cx, socket, body) {
+            Ok(taken) => {
+                self.octets += taken as u64;
+                self.written.insert(socket.stream);
+                Ok(taken)
+            }
+            Err(WriteError::Stopped(code)) => Err(ErrorCode(code)),
+            // Room, and the end of the connection, are told by events.
+            Err(WriteError::Blocked | WriteError::Closed) => Ok(0),
+        }
     }
     fn finish(&mut self, stream: u64) {
         let socket = self.of(stream);
@@ -492,4 +498,52 @@ pub(crate) fn check_windows(stream: Octets, connection: Octets) -> Result<(), Co
         return Err(ConfigError::at("h2_conn_window", "must be 65535B to 2147483647B"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::service::Datagram;
+    use airloom_base::{Instant, Outbox};
+
+    use super::*;
+
+    /// Streams that take nothing, and why.
+    struct Refusing(WriteError);
+
+    impl Sockets for Refusing {
+        fn connect(&mut self, _: &mut Cx, _: std::net::SocketAddr) -> SocketId {
+            unreachable!("nobody opens a connection")
+        }
+        fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> Result<usize, WriteError> {
+            Err(self.0)
+        }
+        fn read(&mut self, _: &mut Cx, _: SocketId, _: usize) -> Option<Body> {
+            None
+        }
+        fn unacknowledged(&self, _: SocketId) -> u64 {
+            0
+        }
+        fn finish(&mut self, _: &mut Cx, _: SocketId) {}
+        fn reset(&mut self, _: &mut Cx, _: SocketId) {}
+        fn send_datagram(&mut self, _: &mut Cx, _: Datagram) {}
+        fn flow(&self, _: SocketId) -> u32 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_stream_that_the_peer_stopped_is_given_up_when_it_is_written_to() {
+        let written = |why| {
+            let cx = &mut Cx { now: Instant::ZERO, records: &mut Outbox::default() };
+            let socket = SocketId { slot: 1, generation: 1, stream: 0 };
+            let (net, under_way) = (&mut Refusing(why), &mut BTreeSet::new());
+            let mut lent = Lent { cx, net, socket, written: under_way, octets: 0 };
+            let taken = lent.write(4, Body::filler(1, 100));
+            assert_eq!((lent.octets, under_way.len()), (0, 0), "{why:?}");
+            taken
+        };
+        assert_eq!(written(WriteError::Stopped(9)), Err(ErrorCode(9)));
+        assert_eq!(written(WriteError::Blocked), Ok(0));
+        assert_eq!(written(WriteError::Closed), Ok(0));
+    }
 }
