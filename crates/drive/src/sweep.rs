@@ -362,7 +362,7 @@ mod tests {
         assert!(rest.is_empty());
         let kept: Vec<PathBuf> = fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(0 < count && count < 1_000_000);
-        assert_eq!(sweep::statuses(&kept).unwrap().len(), count);
+        assert_eq!(sweep::Done::read(&kept).unwrap().runs(), count);
         // A run that does not end is none.
         assert_eq!(made("100GB", 4, 2, Some(&parts), || false).0, 0);
         fs::remove_dir_all(&parts).unwrap();

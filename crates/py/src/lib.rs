@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::serve::{serve_proxy, serve_wap_gateway};
     #[pymodule_export]
-    use crate::sweep::{PyPart, make_runs, sweep_statuses, write_sweep};
+    use crate::sweep::{PyDone, PyPart, make_runs, write_sweep};
     #[pymodule_export]
     use crate::user_space::PyForwarding;
     #[pymodule_export]

@@ -223,10 +223,31 @@ pub fn write_sweep(
     py.detach(|| sweep::write(&sources, &names, &place)).map_err(table_error)
 }
 
-/// Point, seed and status of each run in these folders; one may be there twice. Raises as `write_sweep` does.
-#[pyfunction]
-pub fn sweep_statuses(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Vec<(i64, u64, String)>> {
-    py.detach(|| sweep::statuses(&folders)).map_err(table_error)
+/// The runs in some folders, which may be there twice, but for those that were lost: pairs of point and seed.
+#[pyclass(name = "Done", module = "airloom._core", frozen)]
+pub struct PyDone(sweep::Done);
+
+#[pymethods]
+impl PyDone {
+    /// Raises as `write_sweep` does.
+    #[new]
+    fn new(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<PyDone> {
+        py.detach(|| sweep::Done::read(&folders)).map(PyDone).map_err(table_error)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.runs()
+    }
+
+    fn __contains__(&self, run: (i64, u64)) -> bool {
+        self.0.contains(run.0, run.1)
+    }
+
+    /// How many of them did not come to their end.
+    #[getter]
+    fn failed(&self) -> usize {
+        self.0.failed()
+    }
 }
 
 fn table_error(error: sweep::Error) -> PyErr {

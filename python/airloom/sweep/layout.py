@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom import places
-from airloom._core import Part, sweep_statuses, write_sweep
+from airloom._core import Done, Part, write_sweep
 from airloom.errors import UsageError
 from airloom.places import alone_in, check, clear, creating
 
@@ -122,11 +122,10 @@ class SweepFolder:
         lines = [line.split() for file in ended for line in file.read_text().splitlines()]
         return Counter((int(line[0]), int(line[1])) for line in lines if len(line) == 2)
 
-    def done(self) -> dict[tuple[int, int], str]:
-        """Status of each (point, seed) that is there and need not be made again."""
+    def done(self) -> Done:
+        """The runs that are there and need not be made again."""
         with _damage_said():
-            found = sweep_statuses(self._folders())
-        return {(point, seed): status for point, seed, status in found if status != "lost"}
+            return Done(self._folders())
 
     def finish(self, names: Sequence[str], rest: Sequence[Part]) -> None:
         """Puts the tables together, with the rows that are only in memory, and drops the parts."""

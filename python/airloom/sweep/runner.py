@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from airloom._core import Part, __version__
@@ -64,11 +65,12 @@ class Runner:
         """Makes the runs of all points with these seeds that are not there yet, and the tables."""
         found = self._folder.done()
         self.done = len(found)
-        self.failed = sum(status == "failed" for status in found.values())
-        self.total = max(self.total, len(self._sweep.points) * len(seeds))
-        todo: Iterable[Key] = ((point, seed) for point in range(len(self._sweep.points)) for seed in seeds)
+        self.failed = found.failed
+        points = range(len(self._sweep.points))
+        self.total = max(self.total, len(points) * len(seeds))
+        todo: Iterator[Key] = ((point, seed) for point in points for seed in seeds)
         if found:
-            todo = [key for key in todo if key not in found]
+            todo = filterfalse(found.__contains__, todo)
         self._look()
         self.times.begun = self.times.begun or time.perf_counter()
         try:

@@ -9,6 +9,7 @@
 //! and which rows come from where. Parts are made one after the other and hold runs in order, so that these are few words
 //! for each part, however many runs it has.
 
+mod done;
 mod part;
 mod read;
 
@@ -21,6 +22,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::vec;
 
+pub use done::Done;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use part::Table;
@@ -111,25 +113,6 @@ pub fn octets(sources: &[Source<'_>], names: &[String]) -> Result<Vec<(String, V
         }
     }
     Ok(all)
-}
-
-/// Point, seed and status of the runs in these folders; a run may be there twice.
-///
-/// # Errors
-/// Files that cannot be read.
-pub fn statuses(folders: &[PathBuf]) -> Result<Vec<(i64, u64, String)>, Error> {
-    let mut found = Vec::new();
-    for folder in folders {
-        let Some(table) = AnyTable::open(&Source::Folder(folder), "runs")? else { continue };
-        for group in 0..table.groups() {
-            let text = |status: ByteArray| String::from_utf8_lossy(status.data()).into_owned();
-            let statuses = table.statuses(group)?.into_iter().map(text);
-            found.extend(
-                table.keys(group)?.into_iter().zip(statuses).map(|((p, seed), status)| (p, seed, status)),
-            );
-        }
-    }
-    Ok(found)
 }
 
 /// Point and seed.

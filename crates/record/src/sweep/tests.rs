@@ -101,8 +101,9 @@ fn how_runs_were_grouped_and_where_they_lie_does_not_show() {
     assert!(octets(&[Source::Folder(&folder.0)], &names()).unwrap() == expected);
     let both = [Source::Folder(&folder.0), Source::Folder(&kept[0]), Source::Part(&one)];
     assert!(octets(&both, &names()).unwrap() == expected, "the process was killed before the parts went");
-    assert_eq!(statuses(&kept).unwrap().len(), 6);
-    assert!(statuses(&kept).unwrap().contains(&(1, 2, "ok".to_owned())));
+    let done = Done::read(&kept).unwrap();
+    assert_eq!((done.runs(), done.failed()), (6, 0));
+    assert!(done.contains(1, 2) && !done.contains(1, 3));
 }
 
 #[test]
@@ -130,6 +131,17 @@ fn what_was_lost_gives_way_to_the_same_run_made_later() {
     assert!(all(&[&lost, &made]) == all(&[&made]));
     assert!(all(&[&made, &lost]) == all(&[&made]));
     assert!(all(&[&lost])[0] != all(&[&made])[0]);
+
+    let folder = Folder::new("lost");
+    keep(&[Source::Part(&lost)], &names(), &folder.0).unwrap();
+    let mut kept = vec![folder.0.join("0")];
+    assert_eq!(Done::read(&kept).unwrap().runs(), 0, "it is made again");
+    for _ in 0..2 {
+        kept.push(folder.0.join(kept.len().to_string()));
+        keep(&[Source::Part(&made)], &names(), &folder.0).unwrap();
+        let done = Done::read(&kept).unwrap();
+        assert_eq!((done.runs(), done.failed()), (2, 1), "what is there twice counts once");
+    }
 }
 
 #[test]
