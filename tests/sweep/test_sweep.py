@@ -208,6 +208,31 @@ def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.M
     assert again == [([(0, 1)], True)], "only the first seed's rate over time takes packets, which the folder has not"
 
 
+def test_a_panic_of_a_run_with_a_folder_is_the_error_of_that_run(
+    fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TypeError):
+        _core.Done([3])  # type: ignore[list-item]
+    # What Python has of a panic, once Rust code has looked at an exception; raised below Rust code it is one again.
+    panic = next(kind for kind in BaseException.__subclasses__() if kind.__name__ == "PanicException")
+    asked: list[int] = []
+
+    def look(self: work.Whole, now: int) -> None:
+        asked.append(now)
+        if len(asked) == 1:
+            raise panic("nobody looks")
+
+    monkeypatch.setattr(work.Whole, "_go_on", look)
+    # A run is asked first after some 65,000 events.
+    long = fetch.with_keys({"hosts.mobile.app.http-client.pages": "[['/100MB']]"})
+    results = long.sweep(seeds="1..2", folders=True).run(out="s", workers=1)
+    assert len(asked) > 1
+    said = [(1, "failed", "a fault in airloom: nobody looks")]
+    assert results.failures.select("seed", "status", "error").rows() == said
+    assert results.runs["seed"].to_list() == [2]
+    assert [path.name for path in Path("s/runs").iterdir()] == ["point-0-seed-2"]
+
+
 def test_a_bearer_alone_can_be_swept() -> None:
     # Its host is real and does nothing in virtual time: each run ends with the scenario's own limit of time.
     scenario = for_bearer("umts-dch", {"rate": "384kbit/s"}).with_keys({"run.until": "1s"})

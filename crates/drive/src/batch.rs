@@ -8,9 +8,7 @@
     reason = "how long a run takes is what the caller asks, no model is told"
 )]
 
-use std::any::Any;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant as Clock;
 
@@ -173,15 +171,15 @@ impl Series {
         scenario.run.seed = seed;
         let start = Clock::now();
         let recorder = &mut self.recorder;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = run::caught(|| {
             let (outcome, world) =
                 run::carry_out(scenario, recorder, look).map_err(|error| error.to_string())?;
             world.summarise(books);
             Ok(outcome)
-        }));
-        let outcome = outcome.unwrap_or_else(|panic| {
+        });
+        let outcome = outcome.unwrap_or_else(|fault| {
             *books = Books::default();
-            Err(said(&*panic))
+            Err(fault)
         });
         let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut made = Made { outcome: Err(String::new()), took_ns, rate: None };
@@ -218,13 +216,6 @@ impl Series {
         self.batch.tables = self.recorder.tables.into_columns_by_run();
         self.batch
     }
-}
-
-/// What is said of a run that panicked.
-fn said(panic: &(dyn Any + Send)) -> String {
-    let why =
-        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("a fault in airloom: {}", why.unwrap_or("it does not say which"))
 }
 
 fn keep_only(recorder: &mut Recorder, tables: &[String], another: Option<&str>) {

@@ -1,6 +1,8 @@
 //! One run of a scenario in virtual time, from text to tables.
 
+use std::any::Any;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use airloom_base::{Instant, Summary};
@@ -22,6 +24,9 @@ pub enum DriveError {
     /// The timeline asks a link for something it cannot do.
     #[error("{0}")]
     Timeline(String),
+    /// The simulator panicked; the sentence says so.
+    #[error("{0}")]
+    Fault(String),
     /// Real time is not possible here, or a program in a real host failed.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -82,15 +87,32 @@ pub(crate) fn check_timeline(world: &World) -> Result<(), DriveError> {
 
 /// Runs `scenario` in virtual time. `progress` is told the simulated time now and then and says whether to go on.
 /// Files that the scenario asks for go into `folder`; a capture has a temporary name until it is whole.
+///
+/// # Errors
+/// What stands in the way; a panic too, which must not end a sweep of which this is one run.
 pub fn simulate(
     scenario: &Scenario,
     run_id: &str,
     folder: Option<&Path>,
     progress: impl FnMut(Instant) -> bool,
 ) -> Result<Results, DriveError> {
-    let mut recorder = recorder(scenario, run_id, folder)?;
-    let (outcome, world) = carry_out(scenario, &mut recorder, progress)?;
-    Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
+    let run = || -> Result<Results, DriveError> {
+        let mut recorder = recorder(scenario, run_id, folder)?;
+        let (outcome, world) = carry_out(scenario, &mut recorder, progress)?;
+        Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
+    };
+    caught(run).unwrap_or_else(|fault| Err(DriveError::Fault(fault)))
+}
+
+/// What a run gives; if it panics, the sentence that says so. What it had in hand is to be thrown away then.
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| said(&*panic))
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let why =
+        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("a fault in airloom: {}", why.unwrap_or("it does not say which"))
 }
 
 /// The same; the world as it is at the end gives the summary.
@@ -116,4 +138,22 @@ pub(crate) fn carry_out(
     }
     check_timeline(&world)?;
     Ok((outcome, world))
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_world::scenario::Document;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_of_the_run() {
+        let text = "path = [\"a\", \"wire\", \"b\"]\n\
+            hosts = { a = { app = { bulk = { size = \"20kB\" } } }, b = { app = \"bulk-server\" } }\n\
+            links.wire = { bearer = \"wireline\", rate = \"1Mbit/s\", delay = \"20ms\" }\n";
+        let scenario = Document::read("t.toml", text.as_bytes()).unwrap().check().unwrap();
+        let error = simulate(&scenario, "", None, |_| panic!("nobody looks")).err().unwrap();
+        assert_eq!(error.to_string(), "a fault in airloom: nobody looks");
+        assert_eq!(simulate(&scenario, "", None, |_| true).unwrap().outcome, Outcome::Complete);
+    }
 }

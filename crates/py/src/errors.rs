@@ -61,7 +61,7 @@ pub fn drive_error(py: Python<'_>, error: airloom_drive::run::DriveError) -> PyE
     let code = match &error {
         E::Build(_) | E::Timeline(_) => 2,
         E::RealTime(e) => e.exit_code(),
-        E::Io(_) => 4,
+        E::Io(_) | E::Fault(_) => 4,
     };
     if let E::Io(e) = error {
         return PyOSError::new_err((e.raw_os_error(), e.to_string()));

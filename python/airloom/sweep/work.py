@@ -154,7 +154,7 @@ class Whole:
         core, variant = scenario(job.variant), job.variant
         one = Understood(core, variant.text, variant.file, dict(variant.settings), variant.real).with_seed(seed)
         results, error, took_ns = self._into(run_folder(self._place, point, seed), one)
-        if seed == group.rate_seed:
+        if seed == group.rate_seed and results is not None:
             # The rate over time needs packets, which the folder need not keep: this one is made once more.
             only = group._replace(jobs=(job,), runs=[(0, seed)], folders=None)
             return make(only), took_ns
