@@ -1,14 +1,18 @@
 """Slices of a sweep as tasks of an executor that is not so good."""
 
+import os
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airloom._core import Part
 from airloom.errors import RunError
 from airloom.scenario import Scenario
+from airloom.sweep import SweepResults, work
 from airloom.sweep.work import Group
 from tests.sweep.test_sweep import octets
 
@@ -51,3 +55,62 @@ def test_where_the_workers_are_gone_what_was_made_is_kept(fetch: Scenario) -> No
         sweep.run(out="s", executor=Bad({300}, BrokenExecutor("all of them")), workers=2)
     assert list(Path("s/parts").iterdir())
     assert octets(sweep.run(out="s").folder) == octets(sweep.run(out="fresh").folder)
+
+
+def until_its_end(session: Callable[[], SweepResults]) -> tuple[SweepResults, int]:
+    """Begins a sweep again until no session of it breaks; how many did."""
+    for broken in range(20):
+        try:
+            return session(), broken
+        except RunError as error:
+            if not str(error).startswith("the workers are gone: "):
+                raise
+    raise AssertionError("it does not come to its end")
+
+
+def die_at(seeds: set[int]) -> None:
+    """In a worker: these runs end the process, as one that needs too much memory would."""
+    whole = work.Whole.__call__
+
+    def some(self: work.Whole, thread: int, point: int, seed: int) -> tuple[Part, int]:
+        if seed in seeds:
+            os.abort()
+        return whole(self, thread, point, seed)
+
+    work.Whole.__call__ = some  # type: ignore[method-assign]
+
+
+def test_runs_that_break_a_pool_of_processes_are_lost_in_the_end_and_the_others_are_made(fetch: Scenario) -> None:
+    sweep = fetch.sweep(seeds="1..30", folders=True)
+
+    def session() -> SweepResults:
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=spawn, initializer=die_at, initargs=({5, 23},)) as pool:
+            return sweep.run(out="s", executor=pool)
+
+    results, broken = until_its_end(session)
+    # Once with others and once alone, each; the first time may be the same.
+    assert 3 <= broken <= 4
+    assert results.failures.select("seed", "status").rows() == [(5, "lost"), (23, "lost")]
+    assert results.runs.height == 28
+    assert octets(sweep.run(out="s").folder) == octets(sweep.run(out="fresh").folder)
+
+
+def test_one_run_of_a_large_slice_is_found_in_few_sessions(fetch: Scenario) -> None:
+    sweep = fetch.sweep(seeds="1..2000")
+    bad = Bad({1500}, BrokenExecutor("all of them"))
+    results, broken = until_its_end(lambda: sweep.run(out="s", executor=bad, workers=2))
+    assert broken <= 4
+    assert results.failures.select("seed", "status").rows() == [(1500, "lost")]
+    assert octets(sweep.run(out="s").folder) == octets(sweep.run(out="fresh").folder)
+
+
+def test_an_executor_that_was_broken_before_says_nothing_of_the_runs(fetch: Scenario) -> None:
+    sweep = fetch.sweep(seeds="1..30")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(BrokenExecutor):
+            pool.submit(os.abort).result()
+        for _ in range(3):
+            with pytest.raises(RunError, match=r"^the workers are gone: "):
+                sweep.run(out="s", executor=pool)
+    assert list(Path("s/parts").iterdir()) == []

@@ -3,7 +3,8 @@
 ```
 Scenario.sweep(vary, seeds) -> Sweep          axes.py      what is varied: Axis, Level, Point; seeds
 Sweep.run(workers | on | executor, out)       sweep.py     the sweep as understood, its identity
-  -> what is missing                          runner.py    here or elsewhere, what was lost; times.py: how far it is
+  -> what is missing                          runner.py    here or elsewhere; times.py: how far it is
+        runs that ended a session             suspects.py  when they are tried again, and which are lost
         here: threads                         work.py      `make`; emulated.py for real time
         executors.py: Dask, any Executor      work.py      `work`: the same for a slice of the runs
   -> parts -> tables                          layout.py    the folder

@@ -9,8 +9,8 @@ runs/2026-11-21-umts-page-7f3c02ab91/
   sessions.json     one entry per time the command ran: when, how long, how much of it inside the simulation
   runs/             whole run folders, only if they were asked for
   parts/            while the sweep is unfinished: folders with the same tables, each of some runs; `under-way`, which
-                    runs are made now (a line for each thread, point and seed), and `ended-N`, the same of sessions
-                    whose process was ended
+                    runs are made now (a line for each thread: point, seed; elsewhere point, first and last seed), and
+                    `ended-N`, the same of sessions whose process was ended, or their workers'
 ```
 
 All tables begin with `point`, the axes and `seed`, and are sorted by point and seed: however often the sweep was
@@ -22,10 +22,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +114,22 @@ class SweepFolder:
         for left in (*self.place.glob("*.part"), *self.parts.glob(f"*{_PARTIAL}")):
             shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
-    def suspects(self) -> Counter[tuple[int, int]]:
-        """How often each run was under way when the process was ended that made it."""
+    def under_way(self, slices: Sequence[str]) -> None:
+        """Writes down (`lines`) what is made now, for whoever finds it where nobody is at work; none: takes it away."""
+        file = self.parts / _UNDER_WAY
+        if not slices:
+            file.unlink(missing_ok=True)
+            return
+        partial = file.with_suffix(_PARTIAL)
+        partial.write_text("".join(slices))
+        partial.rename(file)
+
+    def ends(self) -> list[set[tuple[int, int]]]:
+        """What was under way at each end of a process that made runs."""
         ended = [*self.parts.glob(f"{_ENDED}*")]
         if (now := self.parts / _UNDER_WAY).exists():
             ended.append(now.rename(self.parts / f"{_ENDED}{len(ended) + 1}"))
-        lines = [line.split() for file in ended for line in file.read_text().splitlines()]
-        return Counter((int(line[0]), int(line[1])) for line in lines if len(line) == 2)
+        return [set(_runs(file.read_text())) for file in ended]
 
     def done(self) -> Done:
         """The runs that are there and need not be made again."""
@@ -139,6 +148,22 @@ class SweepFolder:
     def _folders(self) -> list[Path]:
         """Where tables are: those that were finished first."""
         return [self.place, *sorted(path for path in self.parts.iterdir() if path.is_dir())]
+
+
+def lines(runs: Iterable[tuple[int, int]]) -> str:
+    """Runs for `SweepFolder.under_way`: a line for those whose seeds follow each other."""
+    found = []
+    for (point, _), some in groupby(enumerate(runs), lambda each: (each[1][0], each[1][1] - each[0])):
+        seeds = [seed for _, (_, seed) in some]
+        found.append(f"{point} {seeds[0]} {seeds[-1]}\n")
+    return "".join(found)
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """What such lines say. A thread's has one seed; where a later one began first there is a hole before its line."""
+    for line in text.replace("\0", " ").splitlines():
+        if numbers := [int(word) for word in line.split()]:
+            yield from ((numbers[0], seed) for seed in range(numbers[1], numbers[-1] + 1))
 
 
 @contextmanager

@@ -1,27 +1,28 @@
 """Carries out the runs of a sweep that are still missing, then the tables are made.
 
 On this machine threads of this process take one run after the other (`work.make`). What ends the process ends the
-session; which runs were under way then was written down. They are made last in the next session, each alone: one that
-was under way twice is lost, so that a sweep that is begun again and again comes to its end.
+session; which runs were under way then was written down (`suspects`).
 
 Elsewhere a task has a slice of the runs (`work.work`), so large by the measured time of those before it that it takes
-some seconds, and less towards the end, so that all workers end together. A slice whose worker died goes out again in
-halves; a run that ends its worker alone is lost.
+some seconds, and less towards the end, so that all workers end together. Where a worker's death is that of its task
+alone (Dask), its slice goes out again in halves, and a run that ends its worker alone is lost. Where it breaks the
+executor, or is that of this process, it ends the session as here.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from itertools import filterfalse
+from itertools import filterfalse, islice
 from typing import TYPE_CHECKING
 
 from airloom._core import Part, __version__
 from airloom.errors import AirloomError, RunError, UsageError
 from airloom.sweep.executors import Place
-from airloom.sweep.layout import SweepFolder
+from airloom.sweep.layout import SweepFolder, lines
+from airloom.sweep.suspects import Suspects
 from airloom.sweep.times import Progress, State, Times
 from airloom.sweep.work import Group, Job, Key, Made, NameTaken, Stale, make, names, work
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 #: How long a slice takes: a share of the session so far, between these seconds; towards the end at least.
 _SHARE, _LONG_S, _SHORT_S = 0.02, (2.0, 30.0), 0.25
+
+#: The most runs that a slice has, and of how many it is known in advance which come next: they are in memory.
+_MOST, _AHEAD = 10_000, 100_000
 
 #: By what a slice is smaller than a worker's share of all that is left (guided self-scheduling, Polychronopoulos and
 #: Kuck 1987): no two cores are equally fast for long.
@@ -53,7 +57,7 @@ class Runner:
         """`max_failures`: give up when more runs than this failed; `None`: never."""
         self._sweep, self._folder, self._place = sweep, folder, place
         self._max_failures, self._progress = max_failures, progress
-        self._suspects = folder.suspects()
+        self._suspects = Suspects(folder.ends())
         #: What was made and is only in memory.
         self._rest: list[Part] = []
         #: Seconds of a run in the last task elsewhere.
@@ -68,18 +72,18 @@ class Runner:
         self.failed = found.failed
         points = range(len(self._sweep.points))
         self.total = max(self.total, len(points) * len(seeds))
-        todo: Iterator[Key] = ((point, seed) for point in points for seed in seeds)
-        if found:
-            todo = filterfalse(found.__contains__, todo)
+
+        def todo() -> Iterator[Key]:
+            every = ((point, seed) for point in points for seed in seeds)
+            return filterfalse(found.__contains__, every) if found else every
+
         self._look()
         self.times.begun = self.times.begun or time.perf_counter()
         try:
-            if self._place.executor is not None:
-                self._elsewhere(self._place.executor, deque(todo))
-            elif self._suspects:
-                self._with_suspects(list(todo))
+            if self._suspects:
+                self._with_suspects(todo)
             else:
-                self._here(todo, self._place.slots())
+                self._make(todo(), self._place.slots())
         except NameTaken as error:
             raise UsageError(str(error)) from None
         self._folder.finish(names(self._sweep.tables), self._rest)
@@ -96,7 +100,25 @@ class Runner:
         columns = ["point", *(name for name in measures if name in there)]
         return tables.read(place, columns, (pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
 
+    def _with_suspects(self, todo: Callable[[], Iterator[Key]]) -> None:
+        """What `todo` gives, each time, with those last that may end the session."""
+        self._make((run for run in todo() if run not in self._suspects), self._place.slots())
+        for run in todo():
+            if self._suspects.is_reason(run):
+                self._lose(run)
+        for part in self._suspects.parts(todo()):
+            self._make(part, 1)
+
+    def _make(self, todo: Iterable[Key], workers: int) -> None:
+        if self._place.executor is None:
+            self._here(todo, workers)
+        else:
+            self._elsewhere(self._place.executor, todo)
+
     def _here(self, todo: Iterable[Key], workers: int) -> None:
+        # What comes now may end the process.
+        self._folder.keep([file for part in self._rest for file in part.octets(names(self._sweep.tables))])
+        self._rest = []
         done, failed_before, runs, simulating = self.done, self.failed, self.times.runs, self.times.simulating
 
         def look(made: int, failed: int, simulating_ns: int) -> None:
@@ -109,49 +131,52 @@ class Runner:
         look(made.runs, made.failed, made.simulating_ns)
         self._rest = [made]
 
-    def _with_suspects(self, todo: list[Key]) -> None:
-        self._here([run for run in todo if run not in self._suspects], self._place.slots())
-        for run in todo:
-            if run in self._suspects:
-                # It may end the process.
-                self._folder.keep([file for part in self._rest for file in part.octets(names(self._sweep.tables))])
-                self._rest = []
-                if self._suspects[run] == 1:
-                    self._here([run], 1)
-                else:
-                    self._lose(run)
-
-    def _elsewhere(self, executor: Executor, todo: deque[Key]) -> None:
-        flying: dict[Future[Made], list[Key]] = {}
+    def _elsewhere(self, executor: Executor, todo: Iterable[Key]) -> None:
+        rest = iter(todo)
+        ahead: deque[Key] = deque()
+        # Runs of the slices that are out, and how they are written down.
+        flying: dict[Future[Made], tuple[list[Key], str]] = {}
         again: deque[list[Key]] = deque()
+        is_broken = False
         try:
-            while todo or again or flying:
+            while True:
                 slots = max(self._place.slots(), 1)
                 self.times.slots = max(self.times.slots, slots)
                 # More slices than there are workers: nobody waits for us.
-                while (todo or again) and len(flying) < 2 * slots:
-                    runs = again.popleft() if again else self._next(todo, slots)
+                while len(flying) < 2 * slots:
+                    ahead.extend(islice(rest, _AHEAD - len(ahead)))
+                    if not (ahead or again):
+                        break
+                    runs = again.popleft() if again else self._next(ahead, slots)
+                    # Before it goes out: it may end this process.
+                    said = lines(runs)
+                    self._folder.under_way([*(said for _, said in flying.values()), said])
                     numbers = sorted({point for point, _ in runs})
                     group = self._group(numbers, [(numbers.index(point), seed) for point, seed in runs])
-                    flying[executor.submit(work, group)] = runs
+                    flying[executor.submit(work, group)] = runs, said
+                if not flying:
+                    return
                 finished, _ = wait(flying, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    again.extend(self._take(future, flying.pop(future)))
+                    again.extend(self._take(future, flying[future][0]))
+                    del flying[future]
                 self._look()
         except (BrokenExecutor, CancelledError) as error:
+            is_broken = isinstance(error, BrokenExecutor)
             raise RunError(f"the workers are gone: {str(error) or type(error).__name__}") from None
         finally:
             for future in flying:
                 future.cancel()
+            self._folder.under_way([said for _, said in flying.values()] if is_broken else [])
 
-    def _next(self, todo: deque[Key], slots: int) -> list[Key]:
+    def _next(self, ahead: deque[Key], slots: int) -> list[Key]:
         """Takes out as many runs as a slice has now."""
         size = 1.0
         if self._one_s is not None and not self._sweep.real_time:
             spent_s = time.perf_counter() - self.times.start
             longest_s = min(max(spent_s * _SHARE, _LONG_S[0]), _LONG_S[1])
-            size = min(longest_s / self._one_s, max(len(todo) / (_GUIDED * slots), _SHORT_S / self._one_s))
-        return [todo.popleft() for _ in range(min(max(int(size), 1), len(todo)))]
+            size = min(longest_s / self._one_s, max(len(ahead) / (_GUIDED * slots), _SHORT_S / self._one_s), _MOST)
+        return [ahead.popleft() for _ in range(min(max(int(size), 1), len(ahead)))]
 
     def _take(self, future: Future[Made], runs: list[Key]) -> list[list[Key]]:
         """Keeps what a task gave. Slices that are to go out instead of it, if its worker died."""
