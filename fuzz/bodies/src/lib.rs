@@ -7,6 +7,7 @@ mod edges;
 mod egprs;
 mod files;
 mod ftp;
+mod hq;
 mod http1;
 mod http2;
 mod http3;
@@ -15,6 +16,7 @@ mod octets;
 mod ppp;
 mod qlog;
 mod quic;
+mod quic_handshake;
 mod rlc;
 mod scenario;
 mod sctp;
@@ -38,6 +40,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("control", files::control),
     ("egprs", egprs::egprs),
     ("ftp", ftp::ftp),
+    ("hq", hq::hq),
     ("http1", http1::http1),
     ("http2", http2::http2),
     ("http3", http3::http3),
@@ -50,6 +53,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("ppp", ppp::ppp),
     ("qlog", qlog::qlog),
     ("quic", quic::quic),
+    ("quic_handshake", quic_handshake::quic_handshake),
     ("rlc", rlc::rlc),
     ("scenario", scenario::scenario),
     ("sctp", sctp::sctp),

@@ -13,32 +13,38 @@ use airloom_wire::udp::Udp;
 /// Datagrams of a dialogue at most.
 const DATAGRAMS: usize = 48;
 
-fn unit(octets: &[u8]) -> Packet {
+pub(crate) fn unit(octets: &[u8]) -> Packet {
     let udp = Udp { source: 40_000, destination: 443, len: 8 + octets.len() as u16 };
     Packet::build(|out| udp.emit(out), Body::Real(octets.to_vec().into()))
 }
 
 /// The client's path and the server's.
-fn paths() -> [Path; 2] {
+pub(crate) fn paths() -> [Path; 2] {
     let [a, b] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(std::net::IpAddr::from);
     [Path { local: a, remote: b, mtu: 1500 }, Path { local: b, remote: a, mtu: 1500 }]
 }
 
 /// A server, and its connection once it is there.
-struct Server {
+pub(crate) struct Server {
     protocol: Quic,
-    connection: Option<Box<dyn Transport>>,
+    pub(crate) connection: Option<Box<dyn Transport>>,
+    /// What its connection has told.
+    pub(crate) told: Vec<TransportEvent>,
 }
 
 impl Server {
     /// With as little as leads behind the handshake: small certificates, no tickets, no search for a larger packet size, and a window
     /// that a few packets fill.
     fn new(retry: bool) -> Server {
-        Server { protocol: Quic::new(config(retry), 1, "server"), connection: None }
+        Server::with(config(retry))
+    }
+
+    pub(crate) fn with(config: Config) -> Server {
+        Server { protocol: Quic::new(config, 1, "server"), connection: None, told: Vec::new() }
     }
 
     /// Datagrams of the client arrive; what is sent then. Before there is a connection a stranger may get an answer.
-    fn take(&mut self, cx: &mut Cx, datagrams: impl IntoIterator<Item = Packet>) -> Vec<Packet> {
+    pub(crate) fn take(&mut self, cx: &mut Cx, datagrams: impl IntoIterator<Item = Packet>) -> Vec<Packet> {
         let mut sent = Vec::new();
         for datagram in datagrams {
             let [_, far] = paths();
@@ -54,14 +60,14 @@ impl Server {
             }
         }
         if let Some(connection) = &mut self.connection {
-            while connection.poll_event().is_some() {}
+            self.told.extend(std::iter::from_fn(|| connection.poll_event()));
             sent.extend(std::iter::from_fn(|| connection.poll_transmit(cx)).map(|out| out.packet));
         }
         sent
     }
 }
 
-fn config(retry: bool) -> Config {
+pub(crate) fn config(retry: bool) -> Config {
     Config {
         retry,
         certificates: Octets(1000),
@@ -130,7 +136,7 @@ fn play(octets: &[u8]) -> bool {
         last = round.last().map_or(last, Vec::as_slice);
         server.take(&mut cx, round.iter().map(|octets| unit(octets)));
     }
-    let Server { protocol: mut other, connection } = server;
+    let Server { protocol: mut other, connection, .. } = server;
     let mut server = connection.expect("it opens");
     let [_, far] = paths();
     // More than the window of the beginning.

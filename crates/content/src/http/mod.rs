@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`message`] | heads of requests and responses, whatever the version: methods, status codes, fields |
 //! | [`alt_svc`] | where else an origin is served |
+//! | [`v09`] | requests of HTTP/0.9 on streams of QUIC |
 //! | [`v1`] | HTTP/1.0 and 1.1: message syntax, lengths of bodies, chunks, persistence |
 //! | [`v2`] | HTTP/2: frames, header blocks, streams, windows |
 //! | [`v3`] | HTTP/3: frames, field sections and their table, streams of roles |
@@ -22,6 +23,7 @@ mod integer;
 pub mod message;
 mod pieces;
 mod priority;
+pub mod v09;
 pub mod v1;
 pub mod v2;
 pub mod v3;

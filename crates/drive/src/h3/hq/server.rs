@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use airloom_content::http::v09::{Request, Said};
 use airloom_transports::quic::{Pacing, cubic};
 use bytes::Bytes;
 use noq_proto::{
@@ -47,8 +48,8 @@ pub struct Options {
 const CONNECTIONS: usize = 256;
 /// Requests of a connection that may be under way.
 const REQUESTS: u32 = 100;
-/// Octets of a request.
-const LONGEST: usize = 4096;
+/// Octets of a request that are read at a time.
+const PIECE: usize = 4096;
 /// A connection on which nothing happens for so long is forgotten.
 const IDLE_MS: u32 = 100_000;
 /// Octets of a connection that are kept until they are acknowledged.
@@ -109,7 +110,7 @@ struct Serving {
     quic: Connection,
     folder: Arc<Folder>,
     /// What came of requests that are not whole.
-    asking: BTreeMap<StreamId, Vec<u8>>,
+    asking: BTreeMap<StreamId, Request>,
     /// Files on their way, with what of them is to be written next.
     sending: BTreeMap<StreamId, (Sending, Bytes)>,
 }
@@ -124,7 +125,7 @@ impl Talk for Serving {
             Event::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(id) = self.quic.streams().accept(dir) {
                     if dir == Dir::Bi {
-                        self.asking.insert(id, Vec::new());
+                        self.asking.insert(id, Request::default());
                         self.read(id);
                     }
                 }
@@ -180,11 +181,12 @@ impl Serving {
         let Ok(mut chunks) = stream.read(true) else { return };
         let mut is_over = false;
         // A request that was answered has more to read: the end of its stream.
-        let mut none = Vec::new();
+        let mut none = Request::default();
         let request = self.asking.get_mut(&id).unwrap_or(&mut none);
-        loop {
-            match chunks.next(LONGEST) {
-                Ok(Some(chunk)) => request.extend_from_slice(&chunk.bytes),
+        let mut is_full = false;
+        while !is_over && !is_full {
+            match chunks.next(PIECE) {
+                Ok(Some(chunk)) => is_full = request.feed(&chunk.bytes),
                 Ok(None) => is_over = true,
                 Err(ReadError::Blocked) => break,
                 Err(ReadError::Reset(_)) => {
@@ -192,52 +194,28 @@ impl Serving {
                     return;
                 }
             }
-            if is_over || request.len() > LONGEST {
-                break;
-            }
         }
         // Windows that open again leave with the next datagram.
         let _ = chunks.finalize();
-        let is_too_long = request.len() > LONGEST;
-        if !is_over && !is_too_long && !request.contains(&b'\n') {
-            return;
-        }
-        if is_too_long {
-            let _ = stream.stop(NO);
+        match request.said(is_over) {
+            Said::More => return,
+            Said::TooLong => {
+                let _ = stream.stop(NO);
+            }
+            Said::Get(_) | Said::Other => {}
         }
         let Some(request) = self.asking.remove(&id) else { return };
-        match target(&request).filter(|_| !is_too_long).and_then(|target| self.folder.open(target)) {
+        let found = match request.said(is_over) {
+            Said::Get(target) => self.folder.open(target),
+            _ => None,
+        };
+        match found {
             Some((file, _)) => {
                 self.sending.insert(id, (file, Bytes::new()));
             }
             None => {
                 let _ = self.quic.send_stream(id).reset(NO);
             }
-        }
-    }
-}
-
-/// What a request asks for.
-fn target(request: &[u8]) -> Option<&[u8]> {
-    let line = request.split(|octet| *octet == b'\n').next()?;
-    line.strip_suffix(b"\r").unwrap_or(line).strip_prefix(b"GET ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::target;
-
-    #[test]
-    fn a_request_is_a_line() {
-        for (request, meant) in [
-            ("GET /a\r\n", Some("/a")),
-            ("GET /a b\nmore", Some("/a b")),
-            ("GET /a", Some("/a")),
-            ("", None),
-            ("HEAD /a\r\n", None),
-            ("GET", None),
-        ] {
-            assert_eq!(target(request.as_bytes()), meant.map(str::as_bytes), "{request:?}");
         }
     }
 }
