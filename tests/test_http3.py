@@ -6,10 +6,12 @@ import asyncio
 import json
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -186,6 +188,61 @@ def test_behind_a_flood_of_openings_who_wants_to_connect_shows_where_it_is(folde
         # RFC 9000, 17.2: Initial packets, and from the sixty-fifth on Retry ones, for which nothing is kept (8.1.2).
         assert openings(at, 100) == [0] * 64 + [3] * 36
         assert http3.get([f"https://{at}/f1"], [None])[0].status == 200
+
+
+class Repeater(threading.Thread):
+    """A relay to a server that copies one datagram in four of the client's: the copy comes first, from another port.
+
+    What comes to that one is counted, and goes nowhere.
+    """
+
+    def __init__(self, server: tuple[str, int]) -> None:
+        super().__init__(daemon=True)
+        self.server, self.copies, self.astray = server, [0, 0], [0, 0]
+        self.near, self.far, self.other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3))
+        for one in (self.near, self.far, self.other):
+            one.bind(("127.0.0.1", 0))
+        self.at = "{}:{}".format(*self.near.getsockname())
+        self.ends = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        client, count = None, 0
+        while not self.ends.is_set():
+            for one in select.select([self.near, self.far, self.other], [], [], 0.1)[0]:
+                datagram, source = one.recvfrom(2048)
+                if one is self.near:
+                    client, count = source, count + 1
+                    # The handshake is over by then.
+                    if count >= 8 and count % 4 == 0:
+                        self.copies = [self.copies[0] + 1, self.copies[1] + len(datagram)]
+                        self.other.sendto(datagram, self.server)
+                    self.far.sendto(datagram, self.server)
+                elif one is self.other:
+                    self.astray = [self.astray[0] + 1, self.astray[1] + len(datagram)]
+                elif client:
+                    self.near.sendto(datagram, client)
+
+    def __enter__(self) -> Repeater:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ends.set()
+        self.join()
+        for one in (self.near, self.far, self.other):
+            one.close()
+
+
+def test_who_repeats_packets_from_elsewhere_gets_little_and_breaks_nothing(folder: Path, tmp_path: Path) -> None:
+    with serving(folder) as at:
+        host, _, port = at.rpartition(":")
+        with Repeater((host, int(port))) as relay:
+            got = http3.get([f"https://{relay.at}/large"], [tmp_path / "got"])[0]
+            assert (got.status, (tmp_path / "got").read_bytes()) == (200, (folder / "large").read_bytes())
+        copies, octets = relay.copies
+        # RFC 9000, 8.1, 9.3: three times what came from there at most, but for challenges of 1200 octets each.
+        assert copies >= 3, relay.copies
+        assert 0 < relay.astray[1] <= 3 * octets + 1200 * copies, (relay.copies, relay.astray)
 
 
 def test_aioquic_fetches_from_us(folder: Path, tmp_path: Path) -> None:

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use airloom_content::http::v3;
 use noq_proto::{
     ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    Incoming, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
+    Incoming, PathId, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
 };
 
-use super::clock::now;
+use super::clock::{Now, now};
 use super::qlog::{Log, Qlog};
 use super::socket::Socket;
 
@@ -31,6 +32,9 @@ pub(super) fn options() -> v3::Options {
 /// So often, and for so long each time, connections that are ended are waited for.
 const FAREWELLS: u32 = 20;
 const FAREWELL: Duration = Duration::from_millis(50);
+
+/// Datagrams at a time that say that a connection is over.
+const FAREWELL_DATAGRAMS: usize = 2;
 
 /// A connection with what is spoken on it.
 pub(super) trait Talk {
@@ -90,6 +94,8 @@ pub(super) struct Quic<L> {
     buffer: Vec<u8>,
     /// Connections that were refused.
     pub(super) refused: u64,
+    /// When clients that may be elsewhere were asked last.
+    asked: BTreeMap<usize, Now>,
 }
 
 impl<L: Talk> Quic<L> {
@@ -118,6 +124,7 @@ impl<L: Talk> Quic<L> {
             unproven: UNPROVEN,
             buffer: Vec::new(),
             refused: 0,
+            asked: BTreeMap::new(),
         }
     }
 
@@ -171,8 +178,20 @@ impl<L: Talk> Quic<L> {
 
     /// Takes in what has come and is due. `may` says who may come.
     pub(super) fn take(&mut self, may: impl Fn(SocketAddr) -> bool) {
-        let Quic { socket, endpoint, links, made, most, unproven, buffer, refused, qlog, logs, server } =
-            self;
+        let Quic {
+            socket,
+            endpoint,
+            links,
+            made,
+            most,
+            unproven,
+            buffer,
+            refused,
+            qlog,
+            logs,
+            server,
+            asked,
+        } = self;
         let mut answers: Vec<(Transmit, Vec<u8>)> = Vec::new();
         socket.read(|path, ecn, octets| {
             if !may(path.remote()) {
@@ -185,6 +204,9 @@ impl<L: Talk> Quic<L> {
                     let log = logs.get_mut(&handle);
                     log.iter().for_each(|log| log.at(now()));
                     if let Some(link) = links.get_mut(&handle) {
+                        buffer.clear();
+                        let ping = ask_where_it_was(link.quic(), path.remote(), asked, handle, buffer);
+                        answers.extend(ping.map(|about| (about, buffer.clone())));
                         link.quic().handle_event(event);
                         log.into_iter().for_each(|log| log.follow(link.quic()));
                     }
@@ -256,11 +278,14 @@ impl<L: Talk> Quic<L> {
                         quic.handle_event(event);
                     }
                 }
+                //= RFC 9000 (10.2.1): what is said at the end is limited. noq-proto 1.4.0 may say it again and again during a handshake.
+                let most = if quic.is_closed() { FAREWELL_DATAGRAMS } else { usize::MAX };
                 buffer.clear();
-                while let Some(about) = quic.poll_transmit(now, std::num::NonZeroUsize::MIN, buffer) {
+                for _ in 0..most {
+                    let Some(about) = quic.poll_transmit(now, NonZeroUsize::MIN, buffer) else { break };
                     socket.send(&about, buffer);
                     buffer.clear();
-                    moved = true;
+                    moved |= !quic.is_closed();
                 }
                 if let Some(log) = &mut log {
                     link.tell(log);
@@ -272,7 +297,34 @@ impl<L: Talk> Quic<L> {
             }
         });
         self.logs.retain(|handle, _| self.links.contains_key(handle));
+        self.asked.retain(|handle, _| self.links.contains_key(handle));
     }
+}
+
+/// A PING by the path in use, in `buffer`, where a packet comes from another address of the client's: it moves, or somebody has copied a
+/// packet of its and was faster.
+//= RFC 9000 (9.3.3): the path before is asked as well, which makes a client that is still there send a packet from there; that is
+//= newer than the copy, and the server goes back. noq-proto 1.4.0 challenges no path that was validated before.
+fn ask_where_it_was(
+    quic: &mut Connection,
+    from: SocketAddr,
+    asked: &mut BTreeMap<usize, Now>,
+    handle: usize,
+    buffer: &mut Vec<u8>,
+) -> Option<Transmit> {
+    let (path, now) = (PathId::ZERO, now());
+    let is_elsewhere = quic.network_path(path).is_ok_and(|known| known.remote() != from);
+    if !is_elsewhere || !quic.side().is_server() || quic.is_handshaking() {
+        return None;
+    }
+    // Whoever knows the connection's id may have as many addresses as they like.
+    let usual = quic.rtt(path).unwrap_or_default();
+    if asked.get(&handle).is_some_and(|last| now - *last < usual) {
+        return None;
+    }
+    asked.insert(handle, now);
+    quic.ping();
+    quic.poll_transmit(now, NonZeroUsize::MIN, buffer)
 }
 
 /// A new connection, with what is written down of it.
