@@ -287,6 +287,18 @@ def test_a_line_that_is_none_ends_that_sender_alone(line: bytes, file: Path, pos
     assert got.size == SIZE
 
 
+def test_who_has_finished_hears_at_once_that_nothing_more_is_taken(file: Path, post: Post) -> None:
+    session = WwpSession.connect("127.0.0.1", post.port(), 5.0)
+    session.finish()
+    began = time.monotonic()
+    with pytest.raises(BrokenPipeError, match="this side has finished"):
+        session.write(b"more", 30.0)
+    assert time.monotonic() - began < 10
+    session.reset()
+    wwp.send(file, "127.0.0.1", post.port())
+    assert post.stop()[-1].size == SIZE
+
+
 @pytest.mark.parametrize("line", [b"[" * 1100 + b"\n", b"{}\n"])
 def test_a_receiver_that_says_nonsense_is_an_error_of_the_transfer(line: bytes, file: Path) -> None:
     listener = WwpListener("127.0.0.1", 0)

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use airloom_drive::wwp::{Failure, Listener, Session};
 use pyo3::exceptions::{
-    PyConnectionRefusedError, PyConnectionResetError, PyOSError, PyTimeoutError, PyValueError,
+    PyBrokenPipeError, PyConnectionRefusedError, PyConnectionResetError, PyOSError, PyTimeoutError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -25,6 +26,7 @@ fn raised(failure: &Failure) -> PyErr {
         },
         Failure::Silent(_) => PyTimeoutError::new_err(text),
         Failure::Reset => PyConnectionResetError::new_err(text),
+        Failure::Finished => PyBrokenPipeError::new_err(text),
         Failure::Refused | Failure::Busy => PyConnectionRefusedError::new_err(text),
     }
 }

@@ -18,6 +18,9 @@ pub enum Failure {
     /// The peer ended it.
     #[error("the other side ended the connection")]
     Reset,
+    /// Our side has finished, and wants to write.
+    #[error("nothing can be written any more: this side has finished")]
+    Finished,
     /// Nobody takes connections there.
     #[error("nobody takes connections there")]
     Refused,

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use airloom_base::record::Outbox;
-use airloom_base::service::{Identity, Path};
+use airloom_base::service::{Identity, Path, WriteError};
 use airloom_base::units::Octets;
 use airloom_base::{Body, CloseReason, Cx, Instant, Packet, PathId, Protocol, Transport, TransportEvent};
 use airloom_transports::wwp::{Config, Wwp};
@@ -167,21 +167,25 @@ impl Session {
     /// Writes as much as there is room for, waiting for room at most for `wait`; returns how many octets that was.
     ///
     /// # Errors
-    /// The session has ended.
+    /// The session has ended, or our side of it.
     pub fn write(&mut self, octets: &[u8], wait: Duration) -> Result<usize, Failure> {
         let end = std::time::Instant::now() + wait;
         loop {
             let body = Body::Real(Bytes::copy_from_slice(octets));
             let cx = &mut Cx { now: self.now(), records: &mut self.records };
-            let taken = self.connection.write(cx, 0, body).unwrap_or(0);
+            let taken = self.connection.write(cx, 0, body);
             self.drain();
             let left = end.saturating_duration_since(std::time::Instant::now());
-            if taken > 0 || octets.is_empty() {
+            if let Ok(taken) = taken {
                 // What was answered meanwhile must not wait for the next call.
                 self.turn(Duration::ZERO)?;
                 return Ok(taken);
             }
             self.fails()?;
+            if taken != Err(WriteError::Blocked) {
+                // However long it is waited: there will be no room.
+                return Err(Failure::Finished);
+            }
             if left.is_zero() {
                 return Ok(0);
             }
