@@ -32,7 +32,7 @@ def test_fifty_thousand_more_runs_take_no_more_memory_and_their_table_a_few_colu
     )
     made, shown = (after - before for before, after in zip(few, many, strict=True))
     # A part, or a group of rows, is in memory at a time: how large those of a smaller sweep are the machine's speed
-    # decides (3 to 7 MB so far). A summary that was kept, or read again, has about 1 kB.
-    assert made < 12_000, f"{few} kB for 10,000 runs, {many} kB for 60,000"
+    # decides (3 to 13 MB so far). A summary that was kept, or read again, has about 1 kB.
+    assert made < 20_000, f"{few} kB for 10,000 runs, {many} kB for 60,000"
     # The columns that are shown, one after the other: 10 MB so far.
     assert shown < 25_000, f"{few} kB for 10,000 runs, {many} kB for 60,000"

@@ -26,6 +26,9 @@ const FIRST: Duration = Duration::from_millis(500);
 const SHARE: u32 = 50;
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// However quick they are, so many runs are kept together at most: about 1 kB each in memory.
+const MOST: usize = 16_384;
+
 /// How often whoever waits looks around.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -147,7 +150,7 @@ pub fn make<E: Send>(
             assert!(number > 0 || began.is_ok(), "there is a thread");
         }
         drop(sender);
-        let mut kept = Clock::now();
+        let (mut kept, mut kept_runs) = (Clock::now(), 0);
         loop {
             let first = receiver.recv_timeout(LOOK);
             let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
@@ -158,11 +161,12 @@ pub fn make<E: Send>(
             if is_over {
                 return;
             }
-            if kept.elapsed() >= all.period() {
+            let runs = counts.read().0;
+            if kept.elapsed() >= all.period() || runs - kept_runs >= MOST {
                 parts
                     .map_or(Ok(()), |parts| all.keep(&mut made, parts))
                     .unwrap_or_else(|error| all.fail(error));
-                kept = Clock::now();
+                (kept, kept_runs) = (Clock::now(), runs);
             }
         }
     });
@@ -211,7 +215,7 @@ impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
             }
             let Some((is_good, took_ns)) = group.run(index, seed, || !self.is_stopped()) else { break };
             self.counts.add(is_good, took_ns);
-            if group.begin.elapsed() >= self.period() {
+            if group.begin.elapsed() >= self.period() || group.runs.len() >= MOST / 4 {
                 let full = std::mem::replace(&mut group, Group::new(self.wanted));
                 let _ = parts.send(full.part()?);
             }
