@@ -28,8 +28,10 @@ for line in sys.stdin:
     print("sent", flush=True)
 """
 
-#: So much the process may grow by while a million rows are made; they took 168 MB when they were kept.
-MOST_GROWTH_KB = 50_000
+#: So much the process may grow by while more than a million rows are made after the first million; one million took
+#: 168 MB when they were kept. The first is not counted: where processors are busy its rows wait for one, and what they
+#: took stays with the allocator (glibc trims from 64 MB on, mallopt(3)), for the next ones.
+MOST_GROWTH_KB = 100_000
 
 
 @pytest.fixture(autouse=True)
@@ -67,15 +69,17 @@ def test_memory_does_not_grow_with_what_is_recorded(tmp_path: Path) -> None:
             assert process.stdout.readline() == "sent\n"
             return _resident_kb(process.pid)
 
-        before, after = size_after(50_000), size_after(400_000)
-        # Where the processors are busy, rows wait for one: what was not kept is gone when they are written.
+        before = size_after(400_000)
+        size_after(400_000)
+        after = size_after(400_000)
+        # Rows that wait for a processor now are not kept either: they are gone when they are written.
         end = time.monotonic() + 60
         while after - before > MOST_GROWTH_KB and time.monotonic() < end:
             time.sleep(0.1)
             after = _resident_kb(process.pid)
         process.communicate(timeout=60)
     rows = pl.scan_parquet(tmp_path / "result" / "packets.parquet").select(pl.len()).collect().item()
-    assert rows > 1_000_000
+    assert rows > 2_500_000
     assert after - before < MOST_GROWTH_KB, (before, after)
 
 
