@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +71,21 @@ def _same_python() -> bool:
     return version.returncode == 0 and version.stdout.strip() == here
 
 
+def _put(source: str | Path, target: Path, ignored: Callable[[str, list[str]], set[str]] | None = None) -> None:
+    """Puts a folder there, with what Python has compiled: nobody who uses it may write that, and each would compile."""
+    shutil.copytree(source, target, ignore=ignored, dirs_exist_ok=True, copy_function=_link_or_copy)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    """On the same file system one name more is enough: to write a gigabyte, and clear it away, takes half a minute."""
+    # Of two folders of packages the later one's file holds; what is written into a file would be in the other one, too.
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
 def copy_for_everybody(place: Path) -> None:
     """Copies the package and what it needs to where everybody can read it."""
     if os.geteuid() != 0:
@@ -79,15 +94,15 @@ def copy_for_everybody(place: Path) -> None:
         pytest.skip(f"{INTERPRETER} is not the Python that the tests run with")
     if shutil.which("setpriv") is None:
         pytest.skip("setpriv is not installed: apt-get install util-linux")
-    not_needed = ["pip*", "mypy*", "ruff*", "maturin*", "setuptools*", "__pycache__", "*.pth", "pkg_resources"]
+    not_needed = ["pip*", "mypy*", "ruff*", "maturin*", "setuptools*", "*.pth", "pkg_resources"]
     not_needed += ["matplotlib*", "mpl_toolkits", "PIL", "pillow*", "fontTools", "fonttools*", "ast_serialize*"]
     ignored = shutil.ignore_patterns(*not_needed)
     for packages in (each for each in sys.path if each.endswith("site-packages")):
-        shutil.copytree(packages, place / "packages", ignore=ignored, symlinks=False, dirs_exist_ok=True)
-    shutil.copytree(Path(airloom.__file__).parent, place / "packages" / "airloom", dirs_exist_ok=True)
+        _put(packages, place / "packages", ignored)
+    _put(Path(airloom.__file__).parent, place / "packages" / "airloom")
     # What is written there of the package, its plug-in say, is what holds here.
     about = next(found for each in sys.path for found in Path(each or ".").glob("airloom-*.dist-info"))
-    shutil.copytree(about, place / "packages" / about.name, dirs_exist_ok=True)
+    _put(about, place / "packages" / about.name)
     place.chmod(0o755)
     home = place / "home"
     home.mkdir()
