@@ -87,7 +87,8 @@ def run(block: Block, folder: Path, timeout: int = 300) -> None:
         script = programs / name
         script.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
         script.chmod(0o755)
-    commands = "\n".join(["set -e -o pipefail", *block.says("before"), block.commands])
+    # The shell stays there for its last command, too, which may ask which shell it is in.
+    commands = "\n".join(["set -e -o pipefail", *block.says("before"), block.commands, "true"])
     done = subprocess.run(
         ["bash", "-c", commands],
         cwd=folder,
