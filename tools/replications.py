@@ -3,8 +3,9 @@
     tools/replications.py                  writes the pages
     tools/replications.py --check          fails if a page is out of date, or a run is not one of today's claims
     tools/replications.py --take NAME DIR  takes the full run in DIR (runs/studies/NAME/full) as the one that ships
+    tools/replications.py --same NAME DIR  fails if a verdict of the full run in DIR contradicts the one that ships
 
-`make replications` is the first; CI has the second.
+`make replications` is the first; CI has the second, `make nightly` the last.
 """
 
 import argparse
@@ -32,12 +33,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--take", nargs=2, metavar=("NAME", "DIR"))
+    parser.add_argument("--same", nargs=2, metavar=("NAME", "DIR"))
     asked = parser.parse_args()
     try:
         if asked.take:
             study = open_study(asked.take[0])
             print(f"{study.name}: {shipping.take(study, Path(asked.take[1]))['score']}")
             return 0
+        if asked.same:
+            turned = shipping.turned(open_study(asked.same[0]), Path(asked.same[1]))
+            for claim, (ships, now) in turned.items():
+                print(f"{asked.same[0]}: {claim} is {now}, in the run that ships {ships}", file=sys.stderr)
+            return 1 if turned else 0
         wanted = pages()
     except UsageError as error:
         print(f"replications: {error}", file=sys.stderr)

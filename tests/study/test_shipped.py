@@ -9,11 +9,13 @@ import pytest
 
 from airloom import interpreter
 from airloom.errors import UsageError
-from airloom.study import document, execute, names, open_study, replication, shipping, text
+from airloom.study import document, execute, names, open_study, outcome, replication, shipping, text
 from tests.cli.shell import airloom
 from tests.study.test_study import changed, folder
 
 __all__ = ["folder"]
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,26 @@ def test_a_deviation_without_a_reason_does_not_ship(folder: Path, tmp_path: Path
     assert "Wires are like that." in replication.markdown(found, "x")
 
 
+def test_a_full_run_that_contradicts_the_one_that_ships_is_told(taken: Path, tmp_path: Path) -> None:
+    study, made = open_study(taken), taken.parent / "full"
+    found = document.of(outcome.evaluate(study, made, "full"), made)
+    document.save(found, made / document.NAME)
+    assert shipping.turned(study, made) == {}
+    for row in found["claims"]:
+        row["verdict"] = {"X1": "differs", "X3.done": "unclear", "X4": "holds"}.get(row["id"], row["verdict"])
+    document.save(found, tmp_path / document.NAME)
+    words = [str(ROOT / "tools" / "replications.py"), "--same", str(taken), str(tmp_path)]
+    done = subprocess.run(interpreter.python(*words), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert [line.partition(": ")[2] for line in done.stderr.splitlines()] == [
+        "X1 is differs, in the run that ships holds",
+        "X4 is holds, in the run that ships not-covered",
+    ]
+    document.save({**found, "depth": "quick"}, tmp_path / document.NAME)
+    with pytest.raises(UsageError, match="has a quick run"):
+        shipping.turned(study, tmp_path)
+
+
 def test_another_reading_stands_beside_the_default(folder: Path) -> None:
     done = airloom("study", "run", folder, "--quick", "--reading", "delay=fast slow")
     assert done.code == 0, done.err
@@ -154,7 +176,7 @@ def test_what_a_full_run_takes_is_told_from_the_one_that_ships(taken: Path) -> N
 
 
 def test_the_pages_of_the_repository_are_those_of_the_runs_that_ship_and_of_today_s_claims() -> None:
-    tool = Path(__file__).parents[2] / "tools" / "replications.py"
+    tool = ROOT / "tools" / "replications.py"
     done = subprocess.run(interpreter.python(str(tool), "--check"), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -13,6 +13,7 @@ from airloom.study import document, pictures
 from airloom.study.document import SHIPPED, Document
 from airloom.study.folder import Study
 from airloom.study.outcome import evaluate
+from airloom.study.rules import DIFFERS, HOLDS, NOT_COVERED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,6 +60,25 @@ def current(study: Study) -> Document:
     if unexplained:
         raise UsageError(f"{study.name}: {', '.join(unexplained)} deviate, and no `because` says why")
     return found
+
+
+def turned(study: Study, place: Path) -> dict[str, tuple[str, str]]:
+    """Claims and parts whose verdict in the full run in `place` contradicts the one that ships, with both.
+
+    They contradict where one holds and the other differs, and where one is covered and the other is not. An interval
+    that now reaches over the edge of a tolerance, or no longer does, is no contradiction. Raises `UsageError` if no
+    full run was judged there.
+    """
+    ships, made = current(study), document.read(place / document.NAME)
+    if made["depth"] != "full":
+        raise UsageError(f"{place} has a {made['depth']} run: airloom study run {study.name} makes a full one")
+    now = {row["id"]: row["verdict"] for row in made["claims"]}
+    pairs = {row["id"]: (row["verdict"], now.get(row["id"], NOT_COVERED)) for row in ships["claims"]}
+    return {
+        claim: both
+        for claim, both in pairs.items()
+        if set(both) == {HOLDS, DIFFERS} or (NOT_COVERED in both and len(set(both)) > 1)
+    }
 
 
 def _explained(found: Document, row: dict[str, Any]) -> bool:
