@@ -74,17 +74,23 @@ class Trace:
         self._file = file
         self.has_keys = keys is not None
         self._keys = ["-o", f"tls.keylog_file:{keys}"] if keys else []
+        self._said: dict[tuple[str, ...], str] = {}
 
     def fields(self, wanted: str, *names: str) -> Iterator[list[list[str]]]:
         """Of each datagram that `wanted` selects: all values of these fields."""
+        # A capture that is judged is whole, and several checks ask the same: tshark reads all of it each time.
+        if (wanted, *names) not in self._said:
+            self._said[wanted, *names] = self._ask(wanted, names)
+        for line in self._said[wanted, *names].splitlines():
+            yield [column.split("|") if column else [] for column in line.split("\t")]
+
+    def _ask(self, wanted: str, names: tuple[str, ...]) -> str:
         words = [needed("tshark"), "-n", "-r", str(self._file), "-d", "udp.port==443,quic"]
         words += ["--disable-protocol", "http3", *self._keys]
         words += ["-Y", wanted, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=|", "-E", "separator=/t"]
         for name in names:
             words += ["-e", name]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        for line in done.stdout.splitlines():
-            yield [column.split("|") if column else [] for column in line.split("\t")]
+        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
 
     def longs(self, sender: str) -> list[Long]:
         """The packets with long headers that `client` or `server` sent."""
