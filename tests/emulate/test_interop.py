@@ -84,7 +84,8 @@ def sctp_peer(name: str, folder: Path) -> str:
             pytest.skip("pion is not installed (tools/peers test)")
         command = [needs("go"), "build", "-o", program, str(sources / "pion/peer.go")]
         quiet = {"GO111MODULE": "off", "GOPATH": packages, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
-        environment = os.environ | quiet | {"GOCACHE": str(folder / "go")}
+        # What the Rust tests compile of it, too.
+        environment = os.environ | quiet | {"GOCACHE": str(sources.parents[2] / "target" / "tmp" / "go")}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return program
