@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,16 +25,59 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+#: What holds real time against virtual time: one worker's, one after the other.
+CLOCKS = ("tests/validate/", "tests/page_load/")
+
+#: What takes longest, in this order: a worker that began with it last would be alone at the end.
+LONGEST = [
+    "tests/study/test_study.py",
+    *CLOCKS,
+    "tests/emulate/test_interop_cases.py",
+    "tests/emulate/test_pytest_plugin.py",
+    "tests/emulate/test_outside.py",
+    "tests/emulate/test_kills.py",
+    "tests/emulate/test_own_site.py",
+    "tests/cli/test_long_commands.py",
+    "tests/wap/test_kannel.py",
+    "tests/study/test_umts_proxies.py",
+    "tests/emulate/test_rights.py",
+    "tests/emulate/test_interop.py",
+    "tests/test_docs.py",
+    "tests/emulate/",
+    "tests/sweep/test_killed.py",
+    "tests/cli/test_manners.py",
+    "tests/wwp/test_transfer.py",
+    "tests/proxies/",
+]
+
+#: By how much what has no clock to watch stands back, beside other workers (nice).
+BACK = 5
+_OURS = os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers of pytest-xdist begin with what takes longest."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: next((n for n, f in enumerate(LONGEST) if item.nodeid.startswith(f)), len(LONGEST)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Beside other workers laboratories go first: they mostly wait, and are late where they cannot go on at once."""
+    if hasattr(item.config, "workerinput"):
+        with contextlib.suppress(PermissionError):  # only root comes forward again
+            os.setpriority(os.PRIO_PROCESS, 0, _OURS + (0 if item.get_closest_marker("emulate") else BACK))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """Workers of pytest-xdist take whole files; what runs laboratories is one worker's: the clock is watched."""
+    """Workers of pytest-xdist take whole files, in the order above."""
     from xdist.scheduler import LoadScopeScheduling
-
-    laboratories = ("tests/emulate/", "tests/page_load/", "tests/validate/")
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # it comes without types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "laboratories" if file.startswith(laboratories) else file
+            return "clocks" if file.startswith(CLOCKS) else file
 
+    config.option.loadscopereorder = False  # by the number of tests, that is
     return ByFile(config, log)

@@ -4,12 +4,14 @@ The random tests draw the same cases every time: the verdict on a commit does no
 cases, and many more of them, are `make nightly`'s (and a bare `cargo test`'s).
 
 Python's come first: their laboratories mostly wait, and Rust's tests are compiled in the meantime, with what they leave
-of the processors. They are run afterwards, since some of them look at the clock, too.
+of the processors. They are run afterwards, since some of them look at the clock, too: the programs of `airloom-drive`
+one after the other, and all others beside them, standing back.
 
 With `AIRLOOM_CI=1` a skipped or ignored test is a failure: the machine that judges has all peers installed.
 """
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -17,10 +19,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 RUST = ["cargo", "test", "--workspace", "--exclude", "airloom-fuzz"]
+
+#: Of pytest. Laboratories mostly wait: two workers more than processors keep those busy.
+WORKERS = (os.cpu_count() or 1) + 2
 
 
 def run(command: list[str]) -> tuple[int, str, float]:
@@ -36,6 +43,63 @@ def run(command: list[str]) -> tuple[int, str, float]:
         sys.stdout.flush()
         lines.append(line)
     return process.wait(), "".join(lines), time.monotonic() - start
+
+
+class Job(NamedTuple):
+    """A program of Rust's tests."""
+
+    command: list[str]
+    #: That of its package.
+    folder: Path
+
+    def run(self) -> tuple[int, str]:
+        """Its exit code and what it printed, which is shown when it has ended."""
+        start = time.monotonic()
+        done = subprocess.run(
+            self.command,
+            cwd=self.folder,
+            env=os.environ | {"CARGO_MANIFEST_DIR": str(self.folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        took = time.monotonic() - start
+        sys.stdout.write(f"{self.folder.name}: {Path(self.command[-1]).name}, {took:.1f} s\n{done.stdout}\n")
+        sys.stdout.flush()
+        return done.returncode, done.stdout
+
+
+def compiled() -> list[Job]:
+    """The programs of Rust's tests; raises `CalledProcessError` if they cannot be compiled, which is said by then."""
+    command = [*RUST, "--no-run", "--message-format", "json-render-diagnostics"]
+    said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    artifacts = [m for m in map(json.loads, said.splitlines()) if m["reason"] == "compiler-artifact"]
+    tests = [each for each in artifacts if each["executable"] and each["profile"]["test"]]
+    return [Job([each["executable"]], Path(each["manifest_path"]).parent) for each in tests]
+
+
+def run_rust() -> tuple[int, str, float]:
+    """Runs Rust's tests and returns exit code, output and seconds."""
+    start = time.monotonic()
+    try:
+        jobs = compiled()
+    except subprocess.CalledProcessError as error:
+        return error.returncode, "", time.monotonic() - start
+    watched = [job for job in jobs if job.folder.name == "drive"]
+    others = [Job(["nice", *job.command], job.folder) for job in jobs if job not in watched]
+    others.append(Job(["nice", *RUST, "--no-fail-fast", "--doc"], ROOT))
+    with ThreadPoolExecutor(1) as watching, ThreadPoolExecutor(1) as beside_them:
+        begun = [watching.submit(job.run) for job in watched] + [beside_them.submit(job.run) for job in others]
+        try:
+            results = [each.result() for each in begun]
+        except BaseException:
+            for each in begun:
+                each.cancel()
+            raise
+    return int(any(code for code, _ in results)), "".join(text for _, text in results), time.monotonic() - start
 
 
 @contextlib.contextmanager
@@ -66,9 +130,8 @@ def main() -> int:
     strict = os.environ.get("AIRLOOM_CI") == "1"
     os.environ.setdefault("PROPTEST_RNG_SEED", "1")
     with beside([*RUST, "--no-run"]):
-        python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", "auto"])
-    # What cannot be compiled says so now.
-    rust_code, rust, rust_seconds = run([*RUST, "--no-fail-fast"])
+        python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", str(WORKERS)])
+    rust_code, rust, rust_seconds = run_rust()
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", rust)
     passed, failed, ignored = (sum(int(r[i]) for r in results) for i in range(3))
 
