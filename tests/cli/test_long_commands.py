@@ -25,7 +25,7 @@ from tests.conftest import needs, needs_laboratory
 DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
 
 #: Until something is shown, and until the end after a signal: generous, for machines that do other things too.
-PATIENCE_S, END_S = 90, 10
+PATIENCE_S, END_S = 90, 30
 
 LONG = """\
 title = "A transfer without an end"

@@ -153,7 +153,7 @@ def test_programs_of_a_laboratory_are_like_those_of_subprocess() -> None:
         with link.popen(["sleep", "1000"]) as program:
             assert program.poll() is None
             program.terminate()
-            assert program.wait(10) == -15
+            assert program.wait(60) == -15
         with pytest.raises(DriveError, match="no-such-program"):
             link.run(["no-such-program"])
     assert link.summary["valid"] in (0, 1)
