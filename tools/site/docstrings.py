@@ -25,10 +25,12 @@ class Docstrings(griffe.Extension):
 
 
 def _comment(attribute: griffe.Object) -> str:
-    if attribute.lineno is None or attribute.filepath.suffix not in (".py", ".pyi"):
+    path = attribute.filepath
+    # That of a package without an `__init__.py` is a list.
+    if attribute.lineno is None or isinstance(path, list) or path.suffix not in (".py", ".pyi"):
         return ""
     found: list[str] = []
-    for line in reversed(_lines(attribute.filepath)[: attribute.lineno - 1]):
+    for line in reversed(_lines(path)[: attribute.lineno - 1]):
         if not line.strip().startswith("#:"):
             break
         found.insert(0, line.strip()[2:].strip())
