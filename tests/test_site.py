@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airloom.cli import app
-from tools.site import navigation, pages
+from tools.site import make, navigation, pages
 from tools.site.links import broken_links
 
 if TYPE_CHECKING:
@@ -60,6 +61,16 @@ def test_links_that_lead_nowhere_and_what_is_fetched_from_elsewhere_are_found(tm
         "c.html: no.html",
         "c.html: no.png",
     ]
+
+
+def test_files_that_documents_link_to_are_in_the_site() -> None:
+    there = {path for pattern in make.PARTS for path in pages.ROOT.glob(pattern)}
+    there |= {folder for path in there for folder in path.parents}
+    for page in (path for path in there if path.suffix == ".md"):
+        # Lines of code have brackets of their own.
+        text = re.sub(r"(?m)^    .*$", "", page.read_text())
+        targets = {(page.parent / target).resolve() for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)}
+        assert sorted(map(str, targets - there)) == [], page.name
 
 
 def test_every_document_is_in_the_navigation() -> None:

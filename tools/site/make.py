@@ -30,6 +30,7 @@ PARTS = (
     "LICENSE-*",
     "docs/**/*",
     "conformance/*.md",
+    "integrations/**/*",
     "python/airloom/studies/*/README.md",
     "python/airloom/studies/*/shipped/*.png",
 )
