@@ -143,9 +143,9 @@ impl Agenda {
             self.next = None;
         } else {
             self.front.pop();
-        }
-        if self.front.is_empty() && !self.behind.is_empty() {
-            self.refill();
+            if self.front.is_empty() && !self.behind.is_empty() {
+                self.refill();
+            }
         }
         Some(parts)
     }
@@ -163,10 +163,11 @@ fn insert(front: &mut Vec<Entry>, entry: Entry) {
     front.push(entry);
     // Most entries are later than a few others, which move up by one.
     let mut place = front.len() - 1;
-    while place > 0 && front[place - 1].order < front[place].order {
-        front.swap(place - 1, place);
+    while place > 0 && front[place - 1].order < entry.order {
+        front[place] = front[place - 1];
         place -= 1;
     }
+    front[place] = entry;
 }
 
 #[cfg(test)]
