@@ -49,8 +49,8 @@ impl Hasher for FixedHasher {
     }
     #[inline]
     fn write_u128(&mut self, n: u128) {
-        self.add(n as u64);
-        self.add((n >> 64) as u64);
+        // Numbers of this width are addresses: those of IPv4 differ in the low half only.
+        self.add((n as u64) ^ ((n >> 64) as u64).rotate_left(23));
     }
     #[inline]
     fn write_usize(&mut self, n: usize) {

@@ -51,6 +51,20 @@ fn mobiles_reach_each_other_through_the_network() {
 }
 
 #[test]
+fn a_router_of_many_links_answers_at_its_own_addresses_and_passes_on_the_rest() {
+    let (mut b, mobiles, _) = chain(9);
+    for (mobile, server) in [(0, "gateway"), (7, "gateway"), (8, "mobile[1]")] {
+        let ping = json!({ "count": 1, "server": server, "size": "72B" });
+        b.app(mobiles[mobile], "ping", &ping, None).unwrap();
+    }
+    let summary = run(b.build().unwrap());
+    for (mobile, links) in [(0, 1.0), (7, 1.0), (8, 2.0)] {
+        let rtt = value(&summary, &format!("mobile[{mobile}].rtt_min_s"));
+        assert!((rtt - 2.0 * links * 0.0108).abs() < 1e-9, "mobile {mobile}: {rtt}");
+    }
+}
+
+#[test]
 fn a_link_that_is_down_loses_what_is_sent_until_it_is_up_again() {
     let (mut b, mobiles, internet) = chain(1);
     b.app(mobiles[0], "ping", &json!({ "count": 10, "interval": "1s" }), Some("origin")).unwrap();

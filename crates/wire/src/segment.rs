@@ -24,6 +24,7 @@ pub fn count(packet: &Packet) -> usize {
 }
 
 /// Octets of the largest of these datagrams.
+#[inline]
 pub fn largest(packet: &Packet) -> usize {
     match usize::from(packet.segment_size()) {
         0 => packet.wire_len(),

@@ -87,6 +87,12 @@ impl Routes {
         self.lookup_anew(host, address)
     }
 
+    /// The next hop of a datagram that has come to `host`, if that passes on what is for others.
+    #[inline]
+    pub(crate) fn onward(&mut self, host: u32, address: u128) -> Option<Hop> {
+        if self.forwards[host as usize] { self.lookup(host, address) } else { None }
+    }
+
     #[inline(never)]
     fn lookup_anew(&mut self, host: u32, address: u128) -> Option<Hop> {
         let Some(hop) = self.find(host, address) else { return self.towards_the_exit(host, address) };

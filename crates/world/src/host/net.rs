@@ -208,10 +208,16 @@ impl Net {
         }
     }
 
+    /// Has the host so many addresses that looking for one takes as long as looking for a route?
+    #[inline]
+    pub(crate) fn has_many_addresses(&self) -> bool {
+        self.locals.len() > FEW
+    }
+
     /// Which of the host's own addresses this is, if it is one.
     #[inline]
     pub(crate) fn local(&self, address: u128) -> Option<u16> {
-        if self.locals.len() > FEW {
+        if self.has_many_addresses() {
             return self.local_of_many(address);
         }
         self.locals.iter().position(|a| *a == address).map(|n| n as u16)

@@ -107,25 +107,34 @@ impl World {
             self.egress.push_back((PortId(ports[usize::from(interface)]), packet));
             return;
         }
-        let Some(header) = Brief::parse(packet.head()).filter(|h| h.total_len == packet.wire_len()) else {
-            self.strays.malformed += 1;
-            return;
+        let header = match Brief::parse(packet.head()) {
+            Some(header) if header.total_len == packet.wire_len() => header,
+            _ => {
+                self.strays.malformed += 1;
+                return;
+            }
         };
-        let local = here.net.local(header.destination).or_else(|| here.net.takes_over(&header, &packet));
+        // What a router has a way onward for is none of its own addresses, of which it may have many.
+        let onward =
+            if here.net.has_many_addresses() { self.routes.onward(host, header.destination) } else { None };
+        let local = match onward {
+            Some(Hop::Link { .. }) => None,
+            _ => here.net.local(header.destination),
+        };
+        let local = local.or_else(|| here.net.takes_over(&header, &packet));
         if let Some(local) = local {
             if packet.segment_size() != 0 {
                 return self.receive_cut(host, local, packet);
             }
             return self.receive(host, local, &header, packet);
         }
-        self.forward(host, header.destination, packet);
+        let onward = onward.or_else(|| self.routes.onward(host, header.destination));
+        self.forward(host, onward, packet);
     }
 
     /// A router passes a datagram on, or tells its source why not.
     #[inline]
-    fn forward(&mut self, host: u32, destination: u128, mut packet: Packet) {
-        let onward =
-            if self.routes.forwards[host as usize] { self.routes.lookup(host, destination) } else { None };
+    fn forward(&mut self, host: u32, onward: Option<Hop>, mut packet: Packet) {
         match onward {
             Some(hop) if ip::decrement_hop_limit(packet.head_mut()) => {
                 match self.too_big(host, hop, &packet) {
