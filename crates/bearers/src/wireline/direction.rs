@@ -179,14 +179,14 @@ impl OneWay {
     #[inline]
     pub(super) fn take(&mut self, end: Instant) -> Option<Packet> {
         while self.next_arrival < end {
-            let first = self.flight.pop_front()?;
+            let InFlight { packet, len, lost, .. } = self.flight.pop_front()?;
             self.find_next_arrival();
             if self.waiting > self.flight.len() {
                 self.waiting -= 1;
-                self.waiting_octets -= u64::from(first.len);
+                self.waiting_octets -= u64::from(len);
             }
-            if !first.lost {
-                return Some(first.packet);
+            if !lost {
+                return Some(packet);
             }
         }
         None

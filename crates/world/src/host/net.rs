@@ -54,10 +54,8 @@ impl Fed {
 
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<(u32, u32)> {
-        let next = self.first.take()?;
-        if !self.more.is_empty() {
-            self.first = self.more.pop_front();
-        }
+        let next = self.first?;
+        self.first = if self.more.is_empty() { None } else { self.more.pop_front() };
         Some(next)
     }
 }
@@ -578,13 +576,13 @@ impl Sockets for Call<'_> {
         let host = self.net.index;
         let app = self.app;
         let connection = self.net.get(socket.slot, socket.generation).filter(|c| c.app == Some(app))?;
-        let body = connection.transport.read(cx, socket.stream, max)?;
+        let body = connection.transport.read(cx, socket.stream, max);
         // Room in the receive buffer may call for a window update.
-        if !connection.dirty {
+        if body.is_some() && !connection.dirty {
             connection.dirty = true;
             self.fed.push_back((host, socket.slot));
         }
-        Some(body)
+        body
     }
 
     fn unacknowledged(&self, socket: SocketId) -> u64 {

@@ -127,21 +127,10 @@ impl World {
         let net = &mut self.hosts[host as usize].net;
         let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return false };
         let app = connection.app;
-        let event = match event {
-            TransportEvent::Opened => {
-                let (at, from) = connection.ends();
-                let accepted = connection.accepted;
-                connection.opened = true;
-                net.half_open -= u32::from(accepted);
-                if connection.transport.peer_addresses().is_some() {
-                    let cx = &mut Cx { now, records: &mut self.records };
-                    net.add_paths(cx, &self.routes, slot);
-                }
-                (if accepted { SocketEvent::Accepted { at, from } } else { SocketEvent::Opened }, 0)
-            }
-            TransportEvent::Asked => {
-                let (at, from) = connection.ends();
-                (SocketEvent::Asked { at, from }, 0)
+        let (event, stream) = match event {
+            TransportEvent::Opened | TransportEvent::Asked => {
+                self.begin(host, slot, event);
+                return true;
             }
             TransportEvent::Readable(stream, octets) => (SocketEvent::Readable(octets), stream),
             TransportEvent::Writable(stream) => (SocketEvent::Writable, stream),
@@ -163,11 +152,35 @@ impl World {
                 return false;
             }
         };
-        let socket = net.socket(slot, event.1);
+        let socket = net.socket(slot, stream);
         if let Some(app) = app {
-            self.tell(host, app, socket, event.0);
+            self.tell(host, app, socket, event);
         }
         true
+    }
+
+    /// A connection is open, or asks to be. Apart from what happens later on, where nobody has to hear of the two ends.
+    #[inline(never)]
+    fn begin(&mut self, host: u32, slot: u32, event: TransportEvent) {
+        let net = &mut self.hosts[host as usize].net;
+        let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return };
+        let (app, accepted) = (connection.app, connection.accepted);
+        let (at, from) = connection.ends();
+        let event = if event == TransportEvent::Asked {
+            SocketEvent::Asked { at, from }
+        } else {
+            connection.opened = true;
+            net.half_open -= u32::from(accepted);
+            if connection.transport.peer_addresses().is_some() {
+                let cx = &mut Cx { now: self.now, records: &mut self.records };
+                net.add_paths(cx, &self.routes, slot);
+            }
+            if accepted { SocketEvent::Accepted { at, from } } else { SocketEvent::Opened }
+        };
+        let socket = net.socket(slot, 0);
+        if let Some(app) = app {
+            self.tell(host, app, socket, event);
+        }
     }
 
     #[inline]

@@ -231,7 +231,7 @@ impl World {
     }
 
     /// A datagram leaves a host.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, host: u32, hop: Hop, packet: Packet) {
         match hop {
             Hop::Link { link, .. }

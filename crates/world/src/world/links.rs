@@ -76,6 +76,7 @@ impl World {
     }
 
     /// Takes all that a link delivers. All of it reaches its connections before any of them answers.
+    #[inline(always)]
     pub(super) fn drain_link(&mut self, link: u32) {
         while let Some((direction, station, packet)) = self.links[link as usize].bearer.poll_delivery() {
             self.deliver(link, direction, station, packet);
