@@ -255,7 +255,7 @@ impl Packet {
     #[inline(always)]
     pub fn room(&mut self, len: usize) -> &mut [u8] {
         let block = self.block_mut();
-        block.end = (usize::from(block.start) + len).min(HEAD) as u8;
+        block.end = (HEADROOM + len).min(HEAD) as u8;
         &mut block.head[HEADROOM..]
     }
 

@@ -95,6 +95,7 @@ impl AckState {
         }
     }
 
+    #[inline(never)]
     fn on_data_linux(
         &mut self,
         config: &Config,

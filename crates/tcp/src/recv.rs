@@ -301,9 +301,9 @@ impl Receive {
             return None;
         }
         let first = self.ready.front_mut()?;
-        let body = if first.len() <= max { self.ready.pop_front()? } else { first.split_to(max) };
-        self.ready_octets -= body.len() as u64;
-        Some(body)
+        let len = first.len();
+        self.ready_octets -= len.min(max) as u64;
+        if len <= max { self.ready.pop_front() } else { Some(first.split_to(max)) }
     }
 
     /// Full segments come: a window that began small grows. Says if it did.

@@ -225,7 +225,8 @@ impl App for Client {
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.begin, self.reaction.next()].into_iter().flatten().min()
+        // Nothing is there to be read before it begins.
+        self.begin.or_else(|| self.reaction.next())
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.begin(cx, net);

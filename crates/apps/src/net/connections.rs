@@ -39,15 +39,20 @@ impl<T> Connections<T> {
     pub fn get_mut(&mut self, socket: SocketId) -> Option<&mut T> {
         let key = key(socket);
         if self.entries.get(self.last).is_none_or(|e| e.0 != key) {
-            self.last = *self.places.get(&key)? as usize;
+            self.last = self.place(key)?;
         }
         Some(&mut self.entries[self.last].1)
     }
 
+    /// Where the entry of a connection stands. Not inlined, or the key is hashed where nothing is looked up.
+    #[inline(never)]
+    fn place(&self, key: u64) -> Option<usize> {
+        self.places.get(&key).map(|place| *place as usize)
+    }
+
     /// What is known of `socket`, to look at.
     pub fn get(&self, socket: SocketId) -> Option<&T> {
-        let place = *self.places.get(&key(socket))? as usize;
-        self.entries.get(place).map(|(_, value)| value)
+        self.entries.get(self.place(key(socket))?).map(|(_, value)| value)
     }
 
     /// What is known of all sockets, in no order that means anything.

@@ -408,8 +408,10 @@ impl Transport for Connection {
     }
 
     fn read(&mut self, cx: &mut Cx, _stream: u32, max: usize) -> Option<Body> {
-        let body = self.rcv.read(max)?;
-        self.tx.facts.app_received += body.len() as u64;
+        let there = self.rcv.readable();
+        let body = self.rcv.read(max);
+        body.as_ref()?;
+        self.tx.facts.app_received += there - self.rcv.readable();
         if let Some(right_size) = &mut self.right_size
             && right_size.is_due(cx.now)
         {
@@ -419,7 +421,7 @@ impl Transport for Connection {
             self.tx.pending |= pending::ACK;
         }
         self.tell_finished_if_read();
-        Some(body)
+        body
     }
 
     fn finish(&mut self, cx: &mut Cx, _stream: u32) {

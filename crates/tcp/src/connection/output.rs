@@ -15,10 +15,7 @@ impl Connection {
     /// The next segment, if something is pending.
     #[inline(never)]
     pub fn transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.tx.pending & pending::MADE != 0 {
-            return self.transmit_made();
-        }
-        if self.tx.pending & (pending::REFUSE | pending::RESET | pending::SYN) != 0
+        if self.tx.pending & (pending::MADE | pending::REFUSE | pending::RESET | pending::SYN) != 0
             && let Some(segment) = self.transmit_control(now)
         {
             return Some(segment);
@@ -92,6 +89,9 @@ impl Connection {
 
     #[inline(never)]
     fn transmit_control(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.tx.pending & pending::MADE != 0 {
+            return self.transmit_made();
+        }
         if self.tx.pending & pending::REFUSE != 0 {
             self.tx.pending &= !pending::REFUSE;
             let (seq, ack) = self.refusal;
