@@ -1,14 +1,17 @@
 """Slices of a sweep as tasks of an executor that is not so good."""
 
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from airloom import _core
 from airloom._core import Part
 from airloom.errors import RunError
 from airloom.scenario import Scenario
@@ -70,14 +73,14 @@ def until_its_end(session: Callable[[], SweepResults]) -> tuple[SweepResults, in
 
 def die_at(seeds: set[int]) -> None:
     """In a worker: these runs end the process, as one that needs too much memory would."""
-    whole = work.Whole.__call__
+    whole = work.OneByOne.__call__
 
-    def some(self: work.Whole, thread: int, point: int, seed: int) -> tuple[Part, int]:
+    def some(self: work.OneByOne, thread: int, point: int, seed: int) -> tuple[Part, int]:
         if seed in seeds:
             os.abort()
         return whole(self, thread, point, seed)
 
-    work.Whole.__call__ = some  # type: ignore[method-assign]
+    work.OneByOne.__call__ = some  # type: ignore[method-assign]
 
 
 def test_runs_that_break_a_pool_of_processes_are_lost_in_the_end_and_the_others_are_made(fetch: Scenario) -> None:
@@ -94,6 +97,31 @@ def test_runs_that_break_a_pool_of_processes_are_lost_in_the_end_and_the_others_
     assert results.failures.select("seed", "status").rows() == [(5, "lost"), (23, "lost")]
     assert results.runs.height == 28
     assert octets(sweep.run(out="s").folder) == octets(sweep.run(out="fresh").folder)
+
+
+def cannot_read(text: str) -> None:
+    """In a worker: a scenario with this setting is not read, but panics."""
+
+    def some(given: bytes, file: str, settings: list[tuple[str, str]], real: list[str]) -> _core.Scenario:
+        if text in dict(settings).values():
+            Part(["axis"], 0, [], 1, "")  # without the label that its axis wants
+        return _core.Scenario(given, file, settings, real)
+
+    vars(work)["Scenario"] = some
+
+
+def test_a_panic_in_a_worker_where_the_scenario_of_a_point_is_read_is_the_error_of_its_runs(fetch: Scenario) -> None:
+    sweep = fetch.sweep({"links.wire.delay": ["20ms", "30ms"]}, seeds="1..5")
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=spawn, initializer=cannot_read, initargs=("30ms",)) as pool:
+        results = sweep.run(out="s", executor=pool)
+        assert sweep.run(out="s", executor=pool).session is None, "nothing is left to be made"
+    assert results.failures.select("point", "seed", "status").rows() == [(1, seed, "failed") for seed in range(1, 6)]
+    said = r"a fault in airloom at test_elsewhere.py:\d+: PanicException: index out of bounds: .*"
+    assert all(re.fullmatch(said, error) for error in results.failures["error"])
+    # Whoever makes them here finds no reason: what failed is called as it would be.
+    whole = sweep.run(out="fresh").runs
+    assert sorted(results.failures["run_id"]) == sorted(whole.filter(pl.col("point") == 1)["run_id"])
 
 
 def test_one_run_of_a_large_slice_is_found_in_few_sessions(fetch: Scenario) -> None:

@@ -1,6 +1,10 @@
 """What a sweep gives, and that it is the same however it came about."""
 
+import errno
 import json
+import os
+import re
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,7 +16,7 @@ import pytest
 import airloom as al
 from airloom import _core
 from airloom.cli import call
-from airloom.errors import UsageError
+from airloom.errors import RunError, UsageError
 from airloom.scenario import Scenario, for_bearer
 from airloom.sweep import work
 from airloom.sweep.axes import COLUMNS
@@ -208,29 +212,103 @@ def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.M
     assert again == [([(0, 1)], True)], "only the first seed's rate over time takes packets, which the folder has not"
 
 
+def panic() -> None:
+    """In Rust: a run without the label that its axis wants."""
+    _core.Part(["axis"], 0, [], 1, "")
+
+
+def in_simulation(monkeypatch: pytest.MonkeyPatch, fails: Callable[[], None]) -> None:
+    monkeypatch.setattr(work.Whole, "_go_on", lambda self, now: fails())
+
+
+def in_saving(monkeypatch: pytest.MonkeyPatch, fails: Callable[[], None]) -> None:
+    monkeypatch.setattr("airloom.run.save", lambda *_: fails())
+
+
+def in_tables(monkeypatch: pytest.MonkeyPatch, fails: Callable[[], None]) -> None:
+    monkeypatch.setattr("airloom.tables.write", lambda *_: fails())
+
+
+def in_rows(monkeypatch: pytest.MonkeyPatch, fails: Callable[[], None]) -> None:
+    whole = work.OneByOne._part
+
+    def part(self: work.OneByOne, job: work.Job, seed: int, error: str | None, *rest: Any, **how: Any) -> _core.Part:
+        if error is None:
+            fails()
+        return whole(self, job, seed, error, *rest, **how)
+
+    monkeypatch.setattr(work.OneByOne, "_part", part)
+
+
+# The first seed is made once more, without a folder, for its rate over time.
+@pytest.mark.parametrize(("where", "seed"), [(in_simulation, 1), (in_saving, 1), (in_tables, 1), (in_rows, 2)])
 def test_a_panic_of_a_run_with_a_folder_is_the_error_of_that_run(
+    fetch: Scenario, where: Callable[..., None], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def fails() -> None:
+        asked.append(True)
+        if len(asked) == 1:
+            panic()
+
+    # A run is asked first after some 65,000 events.
+    long = fetch.with_keys({"hosts.mobile.app.http-client.pages": "[['/100MB']]"} if where is in_simulation else {})
+    sweep = long.sweep(seeds="1..2", folders=True)
+    with monkeypatch.context() as patched:
+        where(patched, fails)
+        results = sweep.run(out="s", workers=1)
+    ((found, status, error),) = results.failures.select("seed", "status", "error").rows()
+    assert (found, status) == (seed, "failed")
+    place = "part.rs" if where is in_simulation else "test_sweep.py"
+    assert re.fullmatch(rf"a fault in airloom at .*{place}:\d+: .*index out of bounds: .*", error), error
+    assert results.runs.height == 1
+    assert sweep.run(out="s").session is None, "nothing is left to be made"
+
+
+def test_an_error_that_nobody_foresaw_is_the_error_of_its_run(fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise KeyError("x")
+
+    in_saving(monkeypatch, fails)
+    results = fetch.sweep(seeds="1..2", folders=True).run(out="s")
+    assert results.failures["seed"].to_list() == [1, 2]
+    said = r"a fault in airloom at test_sweep.py:\d+: KeyError: 'x'"
+    assert all(re.fullmatch(said, error) for error in results.failures["error"])
+
+
+def test_a_run_whose_folder_cannot_be_written_is_lost_and_made_when_it_can(
+    fetch: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("fetch.toml").write_bytes(fetch.text)
+    words = ["sweep", "fetch.toml", "--seeds", "1..3", "--folders", "--out", "s"]
+    Path("s/runs").mkdir(parents=True)
+    Path("s/sweep.json").write_text(json.dumps(fetch.sweep(seeds="1..3", folders=True).manifest()))
+    (in_the_way := Path("s/runs/point-0-seed-2")).touch()
+    assert call(words) == 4
+    said = "s/runs/point-0-seed-2 exists and is not a folder: choose another --out"
+    assert f"{said}: seed 2" in capsys.readouterr().err
+    assert pl.read_parquet("s/runs.parquet").select("seed", "status").rows() == [(1, "ok"), (2, "lost"), (3, "ok")]
+    in_the_way.unlink()
+    assert call(words) == 0
+    fetch.sweep(seeds="1..3", folders=True).run(out="fresh")
+    assert octets(Path("s")) == octets(Path("fresh"))
+
+
+def test_a_disk_that_is_full_for_one_run_ends_the_session_and_the_next_one_goes_on(
     fetch: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(TypeError):
-        _core.Done([3])  # type: ignore[list-item]
-    # What Python has of a panic, once Rust code has looked at an exception; raised below Rust code it is one again.
-    panic = next(kind for kind in BaseException.__subclasses__() if kind.__name__ == "PanicException")
-    asked: list[int] = []
+    def fails() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def look(self: work.Whole, now: int) -> None:
-        asked.append(now)
-        if len(asked) == 1:
-            raise panic("nobody looks")
-
-    monkeypatch.setattr(work.Whole, "_go_on", look)
-    # A run is asked first after some 65,000 events.
-    long = fetch.with_keys({"hosts.mobile.app.http-client.pages": "[['/100MB']]"})
-    results = long.sweep(seeds="1..2", folders=True).run(out="s", workers=1)
-    assert len(asked) > 1
-    said = [(1, "failed", "a fault in airloom: nobody looks")]
-    assert results.failures.select("seed", "status", "error").rows() == said
-    assert results.runs["seed"].to_list() == [2]
-    assert [path.name for path in Path("s/runs").iterdir()] == ["point-0-seed-2"]
+    sweep = fetch.sweep(seeds="1..3", folders=True)
+    with monkeypatch.context() as patched:
+        in_rows(patched, fails)
+        with pytest.raises(RunError, match=r"^s: No space left on device; 1 of 3 runs are kept: .* goes on$"):
+            sweep.run(out="s", workers=1)
+    results = sweep.run(out="s")
+    assert results.failures.is_empty()
+    assert octets(results.folder) == octets(sweep.run(out="fresh").folder)
 
 
 def test_a_bearer_alone_can_be_swept() -> None:

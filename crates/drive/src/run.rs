@@ -1,9 +1,11 @@
 //! One run of a scenario in virtual time, from text to tables.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Once;
 
 use airloom_base::{Instant, Summary};
 use airloom_record::{About, CaptureFile, QlogFiles, Recorder, Tables};
@@ -104,18 +106,32 @@ pub fn simulate(
     caught(run).unwrap_or_else(|fault| Err(DriveError::Fault(fault)))
 }
 
-/// What a run gives; if it panics, the sentence that says so. What it had in hand is to be thrown away then.
-pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| said(&*panic))
+thread_local! {
+    /// Where this thread panicked last: only the hook is told.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+/// What `make` gives; if it panics, the sentence that says so, and where. What it had in hand is to be thrown away then.
+pub(crate) fn caught<T>(make: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            PLACE.set(panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())));
+            before(panic);
+        }));
+    });
+    PLACE.set(None);
+    catch_unwind(AssertUnwindSafe(make)).map_err(|panic| said(&*panic, &PLACE.take().unwrap_or_default()))
+}
+
+fn said(panic: &(dyn Any + Send), place: &str) -> String {
     let why =
         panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("a fault in airloom: {}", why.unwrap_or("it does not say which"))
+    format!("a fault in airloom{place}: {}", why.unwrap_or("it does not say which"))
 }
 
-/// The same; the world as it is at the end gives the summary.
+/// The run itself; the world as it is at the end gives the summary.
 pub(crate) fn carry_out(
     scenario: &Scenario,
     recorder: &mut Recorder,
@@ -153,7 +169,10 @@ mod tests {
             links.wire = { bearer = \"wireline\", rate = \"1Mbit/s\", delay = \"20ms\" }\n";
         let scenario = Document::read("t.toml", text.as_bytes()).unwrap().check().unwrap();
         let error = simulate(&scenario, "", None, |_| panic!("nobody looks")).err().unwrap();
-        assert_eq!(error.to_string(), "a fault in airloom: nobody looks");
+        let said = error.to_string();
+        let place =
+            said.strip_prefix("a fault in airloom at ").and_then(|said| said.strip_suffix(": nobody looks"));
+        assert!(place.unwrap().starts_with("crates/drive/src/run.rs:"), "{said}");
         assert_eq!(simulate(&scenario, "", None, |_| true).unwrap().outcome, Outcome::Complete);
     }
 }

@@ -1,11 +1,12 @@
 //! The runs of a sweep: threads take one after the other, and what they gave comes back a part at a time.
 //!
-//! Each thread has its own [`Series`]; which run is next is said by one list that they share. A run that panics is one that
-//! failed. What ends the whole process (memory, the stack, a signal) is known afterwards: runs that are under way are
-//! written down.
+//! Each thread has its own [`Series`]; which run is next is said by one list that they share. Runs whose part came to nothing
+//! because something panicked are made again, each alone: one that panics then is one that failed. What ends the whole process
+//! (memory, the stack, a signal) is known afterwards: runs that are under way are written down.
 
 #![expect(clippy::disallowed_types, reason = "parts are cut by the time that runs take, no model is told")]
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -19,7 +20,8 @@ use std::time::{Duration, Instant as Clock};
 use airloom_record::sweep::{self, Label, NameTaken, Part, Run, Source};
 use airloom_world::scenario::{Identity, Scenario};
 
-use crate::batch::Series;
+use crate::batch::{Made, Rate, Series};
+use crate::run;
 
 /// What was made in this time is kept together: at least, as a share of the session so far, and at most.
 const FIRST: Duration = Duration::from_millis(500);
@@ -90,6 +92,12 @@ impl Counts {
         self.made.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// What was counted came to nothing, but for the time that it took.
+    fn take_back(&self, made: usize, failed: usize) {
+        self.failed.fetch_sub(failed, Ordering::Relaxed);
+        self.made.fetch_sub(made, Ordering::Relaxed);
+    }
+
     /// Runs that were made, how many of them did not come to their end, and nanoseconds inside simulations.
     pub fn read(&self) -> (usize, usize, u64) {
         let read = |count: &AtomicUsize| count.load(Ordering::Relaxed);
@@ -104,6 +112,8 @@ pub enum Error<E> {
     NameTaken(String),
     /// A part cannot be kept.
     Parts(sweep::Error),
+    /// Something panicked that is no run's; the sentence says so.
+    Fault(String),
     /// What a run that was made otherwise says.
     Other(E),
 }
@@ -144,34 +154,36 @@ pub fn make<E: Send>(
         let (sender, receiver) = mpsc::channel();
         for number in 0..threads {
             let (all, sender) = (&all, sender.clone());
-            let work = move || all.work(number, &sender).unwrap_or_else(|error| all.fail(error));
+            let work = move || all.guard(|| all.work(number, &sender));
             let began = Builder::new().stack_size(STACK).spawn_scoped(scope, work);
             // One is enough, where no more are to be had.
             assert!(number > 0 || began.is_ok(), "there is a thread");
         }
         drop(sender);
         let (mut kept, mut kept_runs) = (Clock::now(), 0);
-        loop {
-            let first = receiver.recv_timeout(LOOK);
-            let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
-            made.extend(first.into_iter().chain(receiver.try_iter()));
-            if !look() {
-                all.stop.store(true, Ordering::Relaxed);
+        all.guard(|| {
+            loop {
+                let first = receiver.recv_timeout(LOOK);
+                let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
+                made.extend(first.into_iter().chain(receiver.try_iter()));
+                if !look() {
+                    all.stop.store(true, Ordering::Relaxed);
+                }
+                if is_over {
+                    return Ok(());
+                }
+                let runs = counts.read().0;
+                if kept.elapsed() >= all.period() || runs.saturating_sub(kept_runs) >= MOST {
+                    if let Some(parts) = parts {
+                        all.guard(|| all.keep(&mut made, parts));
+                    }
+                    (kept, kept_runs) = (Clock::now(), runs);
+                }
             }
-            if is_over {
-                return;
-            }
-            let runs = counts.read().0;
-            if kept.elapsed() >= all.period() || runs - kept_runs >= MOST {
-                parts
-                    .map_or(Ok(()), |parts| all.keep(&mut made, parts))
-                    .unwrap_or_else(|error| all.fail(error));
-                (kept, kept_runs) = (Clock::now(), runs);
-            }
-        }
+        });
     });
     if let (true, Some(parts)) = (all.is_stopped(), parts) {
-        all.keep(&mut made, parts).unwrap_or_else(|error| all.fail(error));
+        all.guard(|| all.keep(&mut made, parts));
     }
     if let Some(path) = under_way {
         fs::remove_file(&path).map_err(|error| unwritten(&path, error))?;
@@ -199,8 +211,45 @@ struct Threads<'a, E, R> {
 impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
     /// What one of them does.
     fn work(&self, thread: usize, parts: &Sender<Part>) -> Result<(), Error<E>> {
+        let mut alone = VecDeque::new();
+        loop {
+            let mut begun = Begun::default();
+            let most = if alone.is_empty() { MOST / 4 } else { 1 };
+            let next = || if self.is_stopped() { None } else { alone.pop_front().or_else(|| self.next()) };
+            match run::caught(|| self.part(thread, next, most, &mut begun)) {
+                Ok(part) => match part? {
+                    Some(part) => drop(parts.send(part)),
+                    None => return Ok(()),
+                },
+                Err(fault) => {
+                    self.counts.take_back(begun.made, begun.failed);
+                    match begun.runs[..] {
+                        [] => return Err(Error::Fault(fault)),
+                        [run] => {
+                            self.counts.add(false, 0);
+                            let mut group = Group::new(self.wanted);
+                            group.push(run, Some(fault), None);
+                            drop(parts.send(group.part()?));
+                        }
+                        _ => alone.extend(begun.runs),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes runs that are kept together, so many at most: their part, unless there was none to make.
+    fn part(
+        &self,
+        thread: usize,
+        mut next: impl FnMut() -> Option<(usize, u64)>,
+        most: usize,
+        begun: &mut Begun,
+    ) -> Result<Option<Part>, Error<E>> {
         let mut group = Group::new(self.wanted);
-        while let Some((index, seed)) = self.next() {
+        while group.runs.len() < most && group.begin.elapsed() < self.period() {
+            let Some((index, seed)) = next() else { break };
+            begun.runs.push((index, seed));
             let point = &self.wanted.points[index];
             if let Some(file) = &self.under_way {
                 let line = format!("{:>20} {seed:>20}\n", point.number);
@@ -210,34 +259,30 @@ impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
             if let Some(otherwise) = self.otherwise {
                 let (part, is_good, took_ns) = otherwise(thread, point.number, seed).map_err(Error::Other)?;
                 self.counts.add(is_good, took_ns);
-                let _ = parts.send(part);
-                continue;
+                return Ok(Some(part));
             }
             let Some((is_good, took_ns)) = group.run(index, seed, || !self.is_stopped()) else { break };
             self.counts.add(is_good, took_ns);
-            if group.begin.elapsed() >= self.period() || group.runs.len() >= MOST / 4 {
-                let full = std::mem::replace(&mut group, Group::new(self.wanted));
-                let _ = parts.send(full.part()?);
-            }
+            begun.made += 1;
+            begun.failed += usize::from(!is_good);
         }
-        if !group.runs.is_empty() {
-            let _ = parts.send(group.part()?);
-        }
-        Ok(())
+        if group.runs.is_empty() { Ok(None) } else { group.part().map(Some) }
     }
 
     fn next(&self) -> Option<(usize, u64)> {
-        if self.is_stopped() { None } else { self.runs.lock().expect("nobody panics with it").next() }
+        self.runs.lock().expect("nobody panics with it").next()
     }
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// After this error nobody goes on.
-    fn fail(&self, error: Error<E>) {
-        self.error.lock().expect("nobody panics with it").get_or_insert(error);
-        self.stop.store(true, Ordering::Relaxed);
+    /// After an error, or a panic, nobody goes on.
+    fn guard(&self, work: impl FnOnce() -> Result<(), Error<E>>) {
+        if let Err(error) = run::caught(work).unwrap_or_else(|fault| Err(Error::Fault(fault))) {
+            self.error.lock().expect("nobody panics with it").get_or_insert(error);
+            self.stop.store(true, Ordering::Relaxed);
+        }
     }
 
     /// How long what was made is only in memory.
@@ -252,6 +297,14 @@ impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
         made.clear();
         Ok(())
     }
+}
+
+/// Runs that a thread has begun since its last part, and what it has counted of them.
+#[derive(Default)]
+struct Begun {
+    runs: Vec<(usize, u64)>,
+    made: usize,
+    failed: usize,
 }
 
 /// Runs of a thread that become one part.
@@ -279,16 +332,21 @@ impl<'a> Group<'a> {
         if !self.series.run(seed, self.wanted.rate_seed == Some(seed), |_| go_on()) {
             return None;
         }
-        let made = self.series.last()?;
-        let error = match &made.outcome {
+        let Made { outcome, took_ns, rate } = self.series.last()?;
+        let error = match outcome {
             Ok(outcome) => outcome.why().map(str::to_owned),
             Err(error) => Some(error.clone()),
         };
-        let (is_good, took_ns) = (error.is_none(), made.took_ns);
-        let rate = made.rate.as_ref().map(|rate| (rate.point.clone(), rate.span_ns, rate.octets.clone()));
-        let (labels, run_id) = (Arc::clone(&point.labels), point.identity.run_id(seed));
-        self.runs.push(Run { point: point.number, labels, seed, run_id, error, is_lost: false, rate });
+        let (is_good, took_ns, rate) = (error.is_none(), *took_ns, rate.clone());
+        self.push((index, seed), error, rate);
         Some((is_good, took_ns))
+    }
+
+    fn push(&mut self, (index, seed): (usize, u64), error: Option<String>, rate: Option<Rate>) {
+        let point = &self.wanted.points[index];
+        let (labels, run_id) = (Arc::clone(&point.labels), point.identity.run_id(seed));
+        let rate = rate.map(|rate| (rate.point, rate.span_ns, rate.octets));
+        self.runs.push(Run { point: point.number, labels, seed, run_id, error, is_lost: false, rate });
     }
 
     fn part<E>(self) -> Result<Part, Error<E>> {
@@ -313,6 +371,52 @@ mod tests {
              links.wire = {{ bearer = \"wireline\", rate = \"1Mbit/s\", delay = \"20ms\", loss = 0.05 }}\n"
         );
         Document::read("t.toml", text.as_bytes()).unwrap().check().unwrap()
+    }
+
+    #[test]
+    fn a_panic_outside_of_simulations_is_the_error_of_its_run_and_the_others_are_made_again() {
+        let good = scenario("20kB");
+        let identity = good.identity("virtual", "0");
+        let mut broken = good.clone();
+        // Its tables cannot be given the names of its hosts.
+        broken.hosts.clear();
+        let point = |number, scenario| Point { number, labels: Arc::new([]), scenario, identity: &identity };
+        let made = |points: &[Point<'_>], threads| {
+            let wanted = Wanted { axes: &[], points, tables: &["flows".to_owned()], rate_seed: Some(1) };
+            let counts = Counts::default();
+            let runs = (1..=30).map(|seed| (usize::from(seed % 10 == 5), seed));
+            let parts = make::<()>(&wanted, runs, threads, None, None, &counts, || true).unwrap();
+            let (made, failed, _) = counts.read();
+            (octets(&parts), made, failed)
+        };
+        let (expected, made_one, failed) = made(&[point(0, &good), point(1, &broken)], 1);
+        assert_eq!((made_one, failed), (30, 3));
+        let said = b"a fault in airloom at crates/drive/src/run.rs:";
+        assert!(expected[0].1.windows(said.len()).any(|text| text == said));
+        assert_eq!(made(&[point(0, &good), point(1, &broken)], 3), (expected, 30, 3));
+        assert_eq!(made(&[point(0, &good), point(1, &good)], 1).2, 0);
+    }
+
+    #[test]
+    fn a_panic_that_is_no_run_s_ends_all_and_is_said() {
+        let good = scenario("20kB");
+        let identity = good.identity("virtual", "0");
+        // A label is missing: a run cannot even be one that failed.
+        let points = [Point { number: 0, labels: Arc::new([]), scenario: &good, identity: &identity }];
+        let wanted = Wanted { axes: &["axis".to_owned()], points: &points, tables: &[], rate_seed: None };
+        let error = |runs: &mut (dyn Iterator<Item = u64> + Send), look: &dyn Fn() -> bool| {
+            let runs = runs.map(|seed| (0, seed));
+            match make::<()>(&wanted, runs, 2, None, None, &Counts::default(), look) {
+                Err(Error::Fault(said)) => said,
+                _ => panic!("it came to its end"),
+            }
+        };
+        assert!(
+            error(&mut (0..), &|| true).starts_with("a fault in airloom at crates/record/src/sweep/part.rs:")
+        );
+        assert!(error(&mut (0..), &|| panic!("looked")).ends_with(": looked"));
+        let said = error(&mut (0..).inspect(|_| panic!("no more")), &|| true);
+        assert!(said.contains("no more") || said.contains("nobody panics with it"), "{said}");
     }
 
     /// Has the runs of a scenario made by so many threads; how many were made, and the parts that are in memory.

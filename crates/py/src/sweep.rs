@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::vec;
 
+use airloom_drive::run::DriveError;
 use airloom_drive::sweep::{self as drive, Counts, Point, Wanted};
 use airloom_record::sweep::{self, Label, Run, Source, Summary};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -11,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
 use crate::columns::PyColumn;
-use crate::errors::raised;
+use crate::errors::{drive_error, raised};
 use crate::scenario::PyScenario;
 
 /// What an axis calls a point.
@@ -133,7 +134,7 @@ impl Iterator for Runs {
 /// seed: it returns a part and nanoseconds. Its `stop` is called when it is to end soon.
 ///
 /// Raises `KeyError` with the name of an axis that is called as something that runs measure, `OSError` if a part cannot be
-/// kept.
+/// kept, `DriveError` for a fault that is not that of a run.
 #[pyfunction]
 #[pyo3(signature = (points, runs, axes, tables, rate_seed, workers, parts = None, look = None, otherwise = None))]
 pub fn make_runs(
@@ -203,6 +204,7 @@ pub fn make_runs(
         Ok(parts) => Ok(PyPart { parts, runs, failed, simulating_ns }),
         Err(drive::Error::NameTaken(name)) => Err(PyKeyError::new_err(name)),
         Err(drive::Error::Parts(error)) => Err(table_error(error)),
+        Err(drive::Error::Fault(said)) => Err(drive_error(py, DriveError::Fault(said))),
         Err(drive::Error::Other(error)) => Err(error),
     }
 }

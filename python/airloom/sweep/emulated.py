@@ -13,41 +13,37 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from airloom import interpreter
-from airloom._core import Part, Scenario
+from airloom._core import Part
 from airloom.runtime_folder import open_lock
 from airloom.sweep.layout import run_folder
-from airloom.sweep.work import Group, Variant
+from airloom.sweep.work import Group, Job, OneByOne, Variant
 
 
-class Emulated:
+class Emulated(OneByOne):
     """Emulates the runs of a group, each in a process of its own: as `airloom emulate`, which needs no root."""
+
+    clock = "real"
 
     def __init__(self, group: Group) -> None:
         """Each thread has a core of its own."""
-        assert group.folders is not None, "an emulated run has a folder"
-        self._group, self._place = group, Path(group.folders)
-        self._jobs = {job.point: job for job in group.jobs}
+        super().__init__(group)
         self._cores = sorted(os.sched_getaffinity(0))
         self._under_way: set[subprocess.Popen[str]] = set()
-        self._is_stopped = False
 
     def stop(self) -> None:
-        """See `work.Otherwise`."""
-        self._is_stopped = True
+        """See `OneByOne`."""
+        super().stop()
         for process in list(self._under_way):
             process.terminate()
 
-    def __call__(self, thread: int, point: int, seed: int) -> tuple[Part, int]:
-        """See `work.Otherwise`."""
-        job = self._jobs[point]
+    def _make(self, thread: int, job: Job, seed: int) -> tuple[Part, int]:
         with _core_alone(self._cores[thread % len(self._cores)]):
             start = time.perf_counter_ns()
-            error, summary = self._emulate(job.variant, point, seed)
+            error, summary = self._emulate(job.variant, job.point, seed)
             took_ns = time.perf_counter_ns() - start
-        if self._is_stopped:
+        if self._stopped.is_set():
             raise InterruptedError
-        run_id = _run_id(job.variant, seed)
-        return Part(self._group.axes, point, job.labels, seed, run_id, error, summary=list(summary.items())), took_ns
+        return self._part(job, seed, error, summary), took_ns
 
     def _emulate(self, variant: Variant, point: int, seed: int) -> tuple[str | None, dict[str, float]]:
         with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
@@ -80,17 +76,12 @@ class Emulated:
         ) as process:
             self._under_way.add(process)
             try:
-                if self._is_stopped:
+                if self._stopped.is_set():
                     process.terminate()
                 said, noise = process.communicate()
             finally:
                 self._under_way.discard(process)
         return process.returncode, said, noise
-
-
-def _run_id(variant: Variant, seed: int) -> str:
-    scenario = Scenario(variant.text, variant.file, list(variant.settings), list(variant.real))
-    return scenario.with_seed(seed).run_id("real")
 
 
 @contextmanager

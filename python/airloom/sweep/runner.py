@@ -24,7 +24,7 @@ from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder, lines
 from airloom.sweep.suspects import Suspects
 from airloom.sweep.times import Progress, State, Times
-from airloom.sweep.work import Group, Job, Key, Made, NameTaken, Stale, make, names, work
+from airloom.sweep.work import Fault, Group, Job, Key, Made, NameTaken, Stale, make, names, work
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,7 +105,7 @@ class Runner:
         self._make((run for run in todo() if run not in self._suspects), self._place.slots())
         for run in todo():
             if self._suspects.is_reason(run):
-                self._lose(run)
+                self._give_up(run)
         for part in self._suspects.parts(todo()):
             self._make(part, 1)
 
@@ -179,17 +179,18 @@ class Runner:
         return [ahead.popleft() for _ in range(min(max(int(size), 1), len(ahead)))]
 
     def _take(self, future: Future[Made], runs: list[Key]) -> list[list[Key]]:
-        """Keeps what a task gave. Slices that are to go out instead of it, if its worker died."""
+        """Keeps what a task gave. Slices that are to go out instead of it, if its worker died or met a fault."""
         try:
             made = future.result()
         except (Stale, AirloomError) as error:
             raise RunError(str(error)) from None
         except Exception as error:
-            if type(error).__name__ != "KilledWorker":  # Dask's, which may not be installed
+            is_fault = isinstance(error, Fault)
+            if not is_fault and type(error).__name__ != "KilledWorker":  # Dask's, which may not be installed
                 raise
             half = len(runs) // 2
             if half == 0:
-                self._lose(runs[0])
+                self._give_up(runs[0], str(error) if is_fault else None)
             return [runs[:half], runs[half:]] if half else []
         self._folder.keep(made.files)
         self.done += made.runs
@@ -199,10 +200,13 @@ class Runner:
         self._one_s = max(made.task_ns / 1e9 / made.runs, 1e-6)
         return []
 
-    def _lose(self, run: Key) -> None:
-        """A run that ends whatever makes it."""
+    def _give_up(self, run: Key, fault: str | None = None) -> None:
+        """A run that ends whatever makes it, or has nothing but this fault."""
         point, seed = run
-        part = Part(self._sweep.axis_names, point, self._sweep.labels[point], seed, "", _LOST, is_lost=True)
+        core = self._sweep.scenarios[self._sweep.variant(point)]
+        run_id = core.with_seed(seed).run_id("virtual") if fault else ""
+        labels, why = self._sweep.labels[point], fault or _LOST
+        part = Part(self._sweep.axis_names, point, labels, seed, run_id, why, is_lost=fault is None)
         self._folder.keep(part.octets(["runs"]))
         self.done += 1
         self.failed += 1

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airloom import _core
-from airloom._core import ScenarioError, __version__
+from airloom._core import DriveError, ScenarioError, __version__
 from airloom.errors import Interrupted, RunError, UsageError
 from airloom.json_file import read_json
 from airloom.scenario import Scenario, as_toml
@@ -198,9 +198,9 @@ class Sweep:
                 folder.finish(names(self.tables), [])
                 self._finish(folder, runner, where.name)
                 raise
-            except OSError as error:
+            except (OSError, DriveError) as error:
                 # Parts that were written stay; only what was under way is made again.
-                why = f"{place}: {error.strerror or error}; {_kept(runner, folder)}"
+                why = f"{place}: {getattr(error, 'strerror', None) or error}; {_kept(runner, folder)}"
                 raise RunError(f"{why}: when that is mended, the same command goes on") from None
             except KeyboardInterrupt:
                 kept = _kept(runner, folder)

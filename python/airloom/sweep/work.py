@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from airloom._core import DriveError, Part, Results, Scenario, __version__, make_runs
+from airloom._core import Column, DriveError, Part, Results, Scenario, ScenarioError, __version__, make_runs
+from airloom.errors import AirloomError
 from airloom.sweep.axes import Label
 from airloom.sweep.layout import run_folder
 
@@ -75,16 +80,14 @@ class NameTaken(Exception):
     """Runs measure something that is called as an axis is."""
 
 
-class Otherwise(Protocol):
-    """Makes runs one by one, not all in the simulator's own loop."""
+class Fault(Exception):
+    """A slice came to nothing by a fault in airloom; the sentence says so."""
 
-    def __call__(self, thread: int, point: int, seed: int) -> tuple[Part, int]:
-        """What a run gave, and its nanoseconds."""
-        ...
 
-    def stop(self) -> None:
-        """Runs that are under way end soon."""
-        ...
+def fault(error: BaseException) -> str:
+    """What is said of an exception that nobody foresaw, and of a panic."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    return f"a fault in airloom at {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
 
 
 @lru_cache(maxsize=64)
@@ -106,7 +109,7 @@ def make(
     read: Callable[[Variant], Scenario] = scenario,
 ) -> Part:
     """Makes the runs on threads of this process (`_core.make_runs`)."""
-    otherwise: Otherwise | None = None
+    otherwise: OneByOne | None = None
     if group.real_time:
         from airloom.sweep.emulated import Emulated
 
@@ -114,8 +117,14 @@ def make(
     elif group.folders is not None:
         otherwise = Whole(group)
     points = [(job.point, job.labels, read(job.variant)) for job in group.jobs]
-    try:
+    with _names_told_apart():
         return make_runs(points, group.runs, group.axes, group.tables, group.rate_seed, workers, parts, look, otherwise)
+
+
+@contextmanager
+def _names_told_apart() -> Iterator[None]:
+    try:
+        yield
     except KeyError as error:
         said = f"an axis cannot be called {error.args[0]!r}: runs measure something of that name; rename the axis"
         raise NameTaken(said) from None
@@ -126,42 +135,96 @@ def work(group: Group) -> Made:
     if group.version != __version__:
         raise Stale(f"a worker has airloom {__version__}, this is {group.version}: install the same version there")
     start = time.perf_counter_ns()
-    part = make(group)
-    files = part.octets(names(group.tables))
+    try:
+        part = make(group)
+        files = part.octets(names(group.tables))
+    except _FORESEEN:
+        raise
+    except BaseException as error:
+        # A panic could not go from one process to another.
+        raise Fault(fault(error)) from None
     return Made(files, part.runs, part.failed, part.simulating_ns, time.perf_counter_ns() - start)
 
 
-class Whole:
-    """Runs whose folders are kept: each is made once, for its folder and for the sweep's tables."""
+#: What is no fault of ours, and no run's alone.
+_FORESEEN = (NameTaken, AirloomError, ScenarioError, OSError, KeyboardInterrupt, SystemExit)
+
+#: What all other runs would meet too.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class OneByOne(ABC):
+    """Makes runs one by one, not all in the simulator's own loop."""
+
+    #: As identities of runs say it.
+    clock: ClassVar[str]
 
     def __init__(self, group: Group) -> None:
         """For the runs of a group."""
-        assert group.folders is not None, "asked for folders"
+        assert group.folders is not None, "such a run has a folder"
         self._group, self._place = group, Path(group.folders)
         self._jobs = {job.point: job for job in group.jobs}
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """See `Otherwise`."""
+        """Runs that are under way end soon."""
         self._stopped.set()
 
     def __call__(self, thread: int, point: int, seed: int) -> tuple[Part, int]:
-        """See `Otherwise`."""
+        """What a run gave, and its nanoseconds. One that the system or other results stand in the way of is lost."""
+        job = self._jobs[point]
+        try:
+            return self._make(thread, job, seed)
+        except (NameTaken, KeyboardInterrupt, SystemExit):
+            raise
+        except (OSError, AirloomError) as error:
+            if self._stopped.is_set() or getattr(error, "errno", None) in _FULL:
+                raise
+            return self._part(job, seed, getattr(error, "strerror", None) or str(error), is_lost=True), 0
+        except BaseException as error:
+            return self._part(job, seed, fault(error)), 0
+
+    @abstractmethod
+    def _make(self, thread: int, job: Job, seed: int) -> tuple[Part, int]:
+        """The same, whatever it raises."""
+
+    def _part(
+        self,
+        job: Job,
+        seed: int,
+        error: str | None,
+        summary: dict[str, float] | None = None,
+        tables: Sequence[tuple[str, Sequence[Column]]] = (),
+        *,
+        is_lost: bool = False,
+    ) -> Part:
+        run_id = scenario(job.variant).with_seed(seed).run_id(self.clock)
+        values = list((summary or {}).items())
+        with _names_told_apart():
+            return Part(self._group.axes, job.point, job.labels, seed, run_id, error, is_lost, values, tables)
+
+
+class Whole(OneByOne):
+    """Runs whose folders are kept: each is made once, for its folder and for the sweep's tables."""
+
+    clock = "virtual"
+
+    def _make(self, thread: int, job: Job, seed: int) -> tuple[Part, int]:
         from airloom.scenario import Scenario as Understood
 
         del thread
-        group, job = self._group, self._jobs[point]
-        core, variant = scenario(job.variant), job.variant
+        group, variant = self._group, job.variant
+        core = scenario(variant)
         one = Understood(core, variant.text, variant.file, dict(variant.settings), variant.real).with_seed(seed)
-        results, error, took_ns = self._into(run_folder(self._place, point, seed), one)
+        results, error, took_ns = self._into(run_folder(self._place, job.point, seed), one)
         if seed == group.rate_seed and results is not None:
             # The rate over time needs packets, which the folder need not keep: this one is made once more.
             only = group._replace(jobs=(job,), runs=[(0, seed)], folders=None)
             return make(only), took_ns
-        summary, tables = (list(results.summary.items()), results.tables) if results else ([], {})
-        kept = [(name, tables[name]) for name in group.tables if name in tables]
-        run_id = one.run_id("virtual")
-        return Part(group.axes, point, job.labels, seed, run_id, error, summary=summary, tables=kept), took_ns
+        if results is None:
+            return self._part(job, seed, error), took_ns
+        kept = [(name, results.tables[name]) for name in group.tables if name in results.tables]
+        return self._part(job, seed, error, results.summary, kept), took_ns
 
     def _into(self, place: Path, one: Understood) -> tuple[Results | None, str | None, int]:
         """What a run gave, why it gave nothing, and its nanoseconds; it has a folder if it came to its end."""
