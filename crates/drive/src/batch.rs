@@ -8,12 +8,11 @@
     reason = "how long a run takes is what the caller asks, no model is told"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant as Clock;
 
 use airloom_base::Instant;
-use airloom_record::sweep::Summary;
 use airloom_record::{Column, Recorder, Values};
 use airloom_world::Books;
 use airloom_world::scenario::{RecordKind, Scenario};
@@ -60,68 +59,49 @@ pub struct Batch {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summaries {
     /// All names that occur, sorted.
-    pub names: Arc<[String]>,
+    pub names: Vec<String>,
     /// The values of each name; not-a-number where a run has no such value.
-    pub values: Vec<Summary>,
-    runs: usize,
-    /// The values of the last runs, run by run: a run that went to the lists of all names would find none of them in the
-    /// cache.
-    waiting: Vec<f64>,
-    runs_waiting: usize,
+    pub values: Vec<Vec<f64>>,
 }
 
-/// So many runs wait.
-const SETTLED_AT_ONCE: usize = 32;
+/// Summaries of runs that follow each other and have the same names, run by run.
+struct Alike {
+    names: Arc<[String]>,
+    runs: usize,
+    values: Vec<f64>,
+}
+
+/// Adds that of a run, whose names are sorted.
+fn push(all: &mut Vec<Alike>, names: &Arc<[String]>, values: &[f64]) {
+    match all.last_mut() {
+        // Runs of one scenario share their names.
+        Some(last) if Arc::ptr_eq(&last.names, names) => {
+            last.runs += 1;
+            last.values.extend_from_slice(values);
+        }
+        _ => all.push(Alike { names: Arc::clone(names), runs: 1, values: values.to_vec() }),
+    }
+}
 
 impl Summaries {
-    /// A run with these values, whose names are sorted. It is not among `values` before [`settle`](Self::settle).
-    fn push(&mut self, names: &Arc<[String]>, values: &[f64]) {
-        // Runs of one scenario have the same names: then nothing has to be looked up.
-        if Arc::ptr_eq(&self.names, names) {
-            self.waiting.extend_from_slice(values);
-        } else {
-            self.settle();
-            self.add_names(names);
-            if self.names.len() == names.len() {
-                self.names = Arc::clone(names);
+    fn new(all: &[Alike]) -> Summaries {
+        let names: BTreeSet<&String> = all.iter().flat_map(|alike| alike.names.iter()).collect();
+        let values = |name: &&String| {
+            let mut values = Vec::with_capacity(all.iter().map(|alike| alike.runs).sum());
+            for alike in all {
+                match alike.names.binary_search(name) {
+                    Ok(n) => values.extend(alike.values[n..].iter().step_by(alike.names.len())),
+                    Err(_) => values.resize(values.len() + alike.runs, f64::NAN),
+                }
             }
-            let of = |name: &String| names.binary_search(name).ok().map_or(f64::NAN, |n| values[n]);
-            self.waiting.extend(self.names.iter().map(of));
-        }
-        self.runs_waiting += 1;
-        if self.runs_waiting == SETTLED_AT_ONCE {
-            self.settle();
-        }
-    }
-
-    /// Puts the runs that wait where those before them are.
-    fn settle(&mut self) {
-        let names = self.names.len().max(1);
-        for (number, all) in self.values.iter_mut().enumerate() {
-            all.extend(self.waiting.iter().skip(number).step_by(names).copied(), self.runs);
-        }
-        self.runs += self.runs_waiting;
-        self.runs_waiting = 0;
-        self.waiting.clear();
-    }
-
-    /// Makes room for names that are new.
-    fn add_names(&mut self, more: &Arc<[String]>) {
-        if more.iter().all(|name| self.names.binary_search(name).is_ok()) {
-            return;
-        }
-        let before: BTreeMap<&String, Summary> =
-            self.names.iter().zip(std::mem::take(&mut self.values)).collect();
-        let new = more.iter().map(|name| (name, Summary::All(f64::NAN)));
-        let all: BTreeMap<&String, Summary> = new.chain(before).collect();
-        let names = all.keys().map(|name| (*name).clone()).collect();
-        self.values = all.into_values().collect();
-        self.names = names;
+            values
+        };
+        Summaries { values: names.iter().map(values).collect(), names: names.into_iter().cloned().collect() }
     }
 
     /// The summary of a run, as it was.
     pub fn of(&self, run: usize) -> BTreeMap<&str, f64> {
-        let row = self.values.iter().map(|all| all.of(run));
+        let row = self.values.iter().map(|all| all[run]);
         self.names.iter().map(String::as_str).zip(row).filter(|(_, v)| !v.is_nan()).collect()
     }
 }
@@ -132,6 +112,7 @@ pub struct Series {
     tables: Vec<String>,
     recorder: Recorder,
     batch: Batch,
+    summaries: Vec<Alike>,
     /// The scenario that runs are made of, and what they share.
     of: Option<(Scenario, Books)>,
 }
@@ -139,7 +120,13 @@ pub struct Series {
 impl Series {
     /// A series without runs so far that keeps these tables.
     pub fn new(tables: Vec<String>) -> Series {
-        Series { tables, recorder: Recorder::default(), batch: Batch::default(), of: None }
+        Series {
+            tables,
+            recorder: Recorder::default(),
+            batch: Batch::default(),
+            summaries: Vec::new(),
+            of: None,
+        }
     }
 
     /// From now on its runs are of this scenario, whose own seed does not count.
@@ -180,12 +167,12 @@ impl Series {
             Ok(Outcome::Stopped) => return false,
             Ok(outcome) => {
                 made.outcome = Ok(outcome);
-                self.batch.summaries.push(books.names(), books.values());
+                push(&mut self.summaries, books.names(), books.values());
                 self.recorder.tables.end_run(Some(self.batch.runs.len() as u32));
             }
             Err(error) => {
                 made.outcome = Err(error.to_string());
-                self.batch.summaries.push(&Arc::default(), &[]);
+                push(&mut self.summaries, &Arc::default(), &[]);
                 self.recorder.tables.end_run(None);
             }
         }
@@ -204,7 +191,7 @@ impl Series {
 
     /// What its runs gave.
     pub fn finish(mut self) -> Batch {
-        self.batch.summaries.settle();
+        self.batch.summaries = Summaries::new(&self.summaries);
         keep_only(&mut self.recorder, &self.tables, None);
         self.batch.tables = self.recorder.tables.into_columns_by_run();
         self.batch
@@ -359,12 +346,12 @@ mod tests {
     fn summaries_with_different_names_share_a_table() {
         let all: [&[(&str, f64)]; 4] =
             [&[("b", 1.0)], &[], &[("a", 2.0), ("c", 3.0)], &[("a", 4.0), ("b", 5.0)]];
-        let mut table = Summaries::default();
+        let mut summaries = Vec::new();
         for summary in all {
-            let names: Arc<[String]> = summary.iter().map(|(name, _)| (*name).to_owned()).collect();
-            table.push(&names, &summary.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+            let names = summary.iter().map(|(name, _)| (*name).to_owned()).collect();
+            push(&mut summaries, &names, &summary.iter().map(|(_, value)| *value).collect::<Vec<_>>());
         }
-        table.settle();
+        let table = Summaries::new(&summaries);
         assert_eq!(table.names[..], ["a", "b", "c"]);
         for (run, summary) in all.iter().enumerate() {
             assert_eq!(table.of(run), summary.iter().copied().collect());
@@ -372,18 +359,17 @@ mod tests {
     }
 
     #[test]
-    fn however_many_runs_wait_each_has_its_own_summary() {
+    fn however_many_runs_there_are_each_has_its_own_summary() {
         let names: Arc<[String]> = ["always", "own"].map(str::to_owned).into();
         let more: Arc<[String]> = ["always", "new", "own"].map(str::to_owned).into();
-        let mut table = Summaries::default();
+        let mut summaries = Vec::new();
         for run in 0..150 {
             match f64::from(run) {
-                own if !(70..=140).contains(&run) => table.push(&names, &[1.0, own]),
-                own => table.push(&more, &[1.0, -own, own]),
+                own if !(70..=140).contains(&run) => push(&mut summaries, &names, &[1.0, own]),
+                own => push(&mut summaries, &more, &[1.0, -own, own]),
             }
         }
-        table.settle();
-        assert_eq!(table.values[0], Summary::All(1.0));
+        let table = Summaries::new(&summaries);
         for run in 0..150 {
             let own = run as f64;
             let mut expected = BTreeMap::from([("always", 1.0), ("own", own)]);

@@ -6,7 +6,7 @@ use std::vec;
 
 use airloom_drive::run::DriveError;
 use airloom_drive::sweep::{self as drive, Counts, Point, Wanted};
-use airloom_record::sweep::{self, Label, Run, Source, Summary};
+use airloom_record::sweep::{self, Label, Run, Source};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
@@ -71,7 +71,7 @@ impl PyPart {
         let labels = labels.into_iter().map(Label::from).collect();
         let run = Run { point, labels, seed, run_id, error, is_lost, rate: None };
         let (names, values): (Vec<String>, Vec<f64>) = summary.into_iter().unzip();
-        let values = values.into_iter().map(Summary::All).collect();
+        let values = values.into_iter().map(|value| vec![value]).collect();
         let tables = (tables.into_iter())
             .map(|(name, columns)| {
                 let columns =

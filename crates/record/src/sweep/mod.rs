@@ -26,7 +26,7 @@ pub use done::Done;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use part::Table;
-pub use part::{Label, NameTaken, Part, Run, Summary, of_one_run};
+pub use part::{Label, NameTaken, Part, Run, of_one_run};
 use read::TableFile;
 
 use crate::growing::as_io;

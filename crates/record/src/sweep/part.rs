@@ -36,43 +36,6 @@ pub struct Run {
     pub rate: Option<(String, u64, Vec<u64>)>,
 }
 
-/// The values that some runs have for a key of their summaries.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Summary {
-    /// One that all have, bit by bit.
-    All(f64),
-    /// One for each run.
-    Each(Vec<f64>),
-}
-
-impl Summary {
-    /// Adds the values of the next runs, which come behind so many `runs`.
-    pub fn extend(&mut self, values: impl ExactSizeIterator<Item = f64> + Clone, runs: usize) {
-        let one = match self {
-            Summary::Each(all) => return all.extend(values),
-            Summary::All(_) if runs == 0 => values.clone().next().unwrap_or(f64::NAN),
-            Summary::All(one) => *one,
-        };
-        if values.clone().all(|value| value.to_bits() == one.to_bits()) {
-            *self = Summary::All(one);
-            return;
-        }
-        // As much room as most parts need: few columns are copied to a larger place then.
-        let mut all = Vec::with_capacity((runs + values.len()).max(1024));
-        all.resize(runs, one);
-        all.extend(values);
-        *self = Summary::Each(all);
-    }
-
-    /// The value of a run.
-    pub fn of(&self, run: usize) -> f64 {
-        match self {
-            Summary::All(one) => *one,
-            Summary::Each(values) => values[run],
-        }
-    }
-}
-
 /// The tables of some runs, by name.
 pub struct Part(pub(super) BTreeMap<String, Table>);
 
@@ -93,7 +56,7 @@ impl Part {
         axes: &[String],
         runs: &[Run],
         names: &[String],
-        values: Vec<Summary>,
+        values: Vec<Vec<f64>>,
         tables: BTreeMap<String, Vec<Column>>,
     ) -> Result<Part, NameTaken> {
         let is_column = |axis: &&String| tables.values().flatten().any(|column| column.name == axis.as_str());
@@ -135,7 +98,7 @@ pub fn of_one_run(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 /// One row per run.
-fn summaries(axes: &[String], runs: &[Run], names: &[String], values: Vec<Summary>) -> Table {
+fn summaries(axes: &[String], runs: &[Run], names: &[String], values: Vec<Vec<f64>>) -> Table {
     let mut table = head(axes, runs, &(0..runs.len()).collect::<Vec<_>>());
     let status = |run: &Run| match run.error {
         _ if run.is_lost => "lost",
@@ -147,10 +110,6 @@ fn summaries(axes: &[String], runs: &[Run], names: &[String], values: Vec<Summar
     errors.valid = Some(runs.iter().map(|run| run.error.is_some()).collect());
     table.push((name, errors));
     for (name, values) in names.iter().zip(values) {
-        let values = match values {
-            Summary::All(one) => vec![one; runs.len()],
-            Summary::Each(values) => values,
-        };
         let valid = values.iter().any(|v| v.is_nan()).then(|| values.iter().map(|v| !v.is_nan()).collect());
         table.push((name.clone(), Filled { cells: Cells::F64(values), valid }.blanked()));
     }

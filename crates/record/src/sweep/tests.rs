@@ -66,7 +66,7 @@ fn flows(runs: &[Run]) -> Vec<Column> {
 fn part(runs: &[Run]) -> Part {
     let keys = ["all", "own"].map(str::to_owned);
     let own = runs.iter().map(|run| if run.seed % 2 == 0 { f64::NAN } else { run.seed as f64 });
-    let values = vec![Summary::All(1.0), Summary::Each(own.collect())];
+    let values = vec![vec![1.0; runs.len()], own.collect()];
     let good: Vec<&Run> = runs.iter().filter(|run| !run.is_lost).collect();
     let tables =
         if good.is_empty() { BTreeMap::new() } else { BTreeMap::from([("flows".to_owned(), flows(runs))]) };
@@ -147,7 +147,7 @@ fn what_was_lost_gives_way_to_the_same_run_made_later() {
 #[test]
 fn names_of_summaries_are_sorted_whoever_has_them() {
     let own = |key: &str, seed| {
-        Part::new(&axes(), &[run(0, seed, None)], &[key.to_owned()], vec![Summary::All(2.0)], BTreeMap::new())
+        Part::new(&axes(), &[run(0, seed, None)], &[key.to_owned()], vec![vec![2.0]], BTreeMap::new())
             .unwrap()
     };
     let (b, a) = (own("b", 1), own("a", 2));
@@ -156,13 +156,8 @@ fn names_of_summaries_are_sorted_whoever_has_them() {
     let names: Vec<&str> = merged.columns.iter().map(|column| column.0.as_str()).collect();
     assert_eq!(names, ["point", "loss", "link", "seed", "run_id", "status", "error", "a", "b"]);
     assert_eq!(merged.fill(7, 0..2).unwrap().valid, Some(vec![false, true]));
-    let taken = Part::new(
-        &axes(),
-        &[run(0, 1, None)],
-        &["loss".to_owned()],
-        vec![Summary::All(0.0)],
-        BTreeMap::new(),
-    );
+    let taken =
+        Part::new(&axes(), &[run(0, 1, None)], &["loss".to_owned()], vec![vec![0.0]], BTreeMap::new());
     assert_eq!(taken.err(), Some(NameTaken("loss".to_owned())));
 }
 
