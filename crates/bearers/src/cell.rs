@@ -16,7 +16,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use airloom_base::record::PointKind;
+use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::units::Rate;
 use airloom_base::{
     Backlog, Bearer, BearerEvent, Change, Condition, Cx, Direction, Duration, Grade, Instant, LinkState,
@@ -84,6 +84,28 @@ impl<M: Mobile> Scheduler<M> for () {
     fn look(&mut self, _: &M::Common, _: &[M], _: Range<usize>, _: Instant) {}
 }
 
+/// A packet that came out.
+#[derive(Debug)]
+pub struct Delivered {
+    /// It.
+    pub packet: Packet,
+    /// When it entered the bearer.
+    pub arrived: Instant,
+}
+
+/// A packet that will not come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its number.
+    pub id: u64,
+    /// Its flow.
+    pub flow: u32,
+    /// Its octets.
+    pub len: u32,
+    /// Why.
+    pub reason: &'static str,
+}
+
 /// The edge of a cell: what has come, and what leaves.
 #[derive(Default)]
 pub struct Edge {
@@ -99,6 +121,16 @@ impl Edge {
     pub fn deliver(&mut self, direction: Direction, station: Station, packet: Packet, took: Duration) {
         self.traffic[direction as usize].deliver(packet.wire_len() as u64, took);
         self.deliveries.push_back((direction, station, packet));
+    }
+
+    /// RLC has given these up.
+    pub fn lose(&mut self, cx: &mut Cx, direction: Direction, tx: Point, lost: &mut Vec<Lost>) {
+        for Lost { id, flow, len, reason } in lost.drain(..) {
+            self.traffic[direction as usize].lost += 1;
+            let bare = || PacketFacts::bare("rlc", Event::Drop, direction);
+            let facts = || PacketFacts { packet: id, flow, len, reason: Some(reason), ..bare() };
+            cx.records.packet(cx.now, tx, facts, |_| {});
+        }
     }
 
     /// Most octets that ever waited, in either direction.

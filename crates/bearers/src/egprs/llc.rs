@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use airloom_base::{Direction, Instant, Packet};
 
+use crate::cell::{Delivered, Lost};
+
 /// LLC: address, two octets of control, three of frame check sequence.
 const LLC: u16 = 1 + 2 + 3;
 /// SNDCP header of the first segment of a packet, and of the others.
@@ -39,28 +41,6 @@ pub struct Frame {
     /// In the last frame: how many frames of the packet have come.
     whole: u16,
     delivered: bool,
-}
-
-/// A packet that came out.
-#[derive(Debug)]
-pub struct Delivered {
-    /// It.
-    pub packet: Packet,
-    /// When it entered the bearer.
-    pub arrived: Instant,
-}
-
-/// A packet that will not come out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// Its number.
-    pub id: u64,
-    /// Its flow.
-    pub flow: u32,
-    /// Its octets.
-    pub len: u32,
-    /// Why.
-    pub reason: &'static str,
 }
 
 /// The frames of one direction and mobile, oldest first.

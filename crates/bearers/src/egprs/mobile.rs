@@ -10,7 +10,7 @@ use airloom_base::{
 use super::coding_scheme::Mcs;
 use super::config::EgprsConfig;
 use super::link_adaptation::Adaptation;
-use super::llc::{Delivered, Frames};
+use super::llc::Frames;
 use super::packet_flows;
 use super::radio::Radio;
 use super::records::Row;
@@ -18,7 +18,7 @@ use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
 use super::tbf::{Flow, State};
 use super::wire::{AckNack, CONTROL_OCTETS, DownlinkAckNack, Error, UplinkAckNack};
 use crate::air_time::{Burst, push_state};
-use crate::cell::{self, Edge, Points, directions};
+use crate::cell::{self, Delivered, Edge, Points, directions};
 
 /// What all mobiles of a cell share.
 pub struct Common {
@@ -414,17 +414,7 @@ impl Mobile {
 
     fn report_lost(&mut self, cx: &mut Cx, common: &mut Common) {
         for way in &mut self.ways {
-            for lost in way.frames.lost.drain(..) {
-                common.edge.traffic[way.direction as usize].lost += 1;
-                let facts = || PacketFacts {
-                    packet: lost.id,
-                    flow: lost.flow,
-                    len: lost.len,
-                    reason: Some(lost.reason),
-                    ..PacketFacts::bare("rlc", Event::Drop, way.direction)
-                };
-                cx.records.packet(cx.now, way.points.tx, facts, |_| {});
-            }
+            common.edge.lose(cx, way.direction, way.points.tx, &mut way.frames.lost);
         }
     }
 

@@ -11,10 +11,10 @@ use super::config::UmtsDchConfig;
 use super::dch::{Air, Blocks, TransportFormat};
 use super::hsdpa::{self, MacHs};
 use super::records::ObservedBlock;
-use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
+use super::rlc::am::{Am, Block, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::air_time::{Burst, Origin, push_state};
-use crate::cell::{self, Edge, Points, directions};
+use crate::cell::{self, Delivered, Edge, Points, directions};
 use crate::channel::{BlockLoss, Per};
 
 /// What all mobiles of a bearer share.
@@ -332,17 +332,7 @@ impl Mobile {
             common.edge.events.push_back(BearerEvent::Up(self.station));
         }
         for way in &mut self.ways {
-            for lost in way.sdus.lost.drain(..) {
-                common.edge.traffic[way.direction as usize].lost += 1;
-                let facts = || PacketFacts {
-                    packet: lost.id,
-                    flow: lost.flow,
-                    len: lost.len,
-                    reason: Some(lost.reason),
-                    ..PacketFacts::bare("rlc", Event::Drop, way.direction)
-                };
-                cx.records.packet(cx.now, way.points.tx, facts, |_| {});
-            }
+            common.edge.lose(cx, way.direction, way.points.tx, &mut way.sdus.lost);
         }
     }
 

@@ -1,7 +1,8 @@
 //! How an RLC data block is cut from LLC frames.
 
+use crate::cell::Delivered;
 use crate::egprs::coding_scheme::PADDING;
-use crate::egprs::llc::{Delivered, Frames};
+use crate::egprs::llc::Frames;
 use crate::egprs::wire::block::{FILLER, FILLER_OCTET, Unit, li_octet};
 
 /// Most length indicators of a block: with frames of ten octets or more no block needs as many.

@@ -50,7 +50,7 @@ use airloom_base::Instant;
 pub use config::{AmConfig, Discard, Format, StatusKind};
 pub use pdu::Pdu;
 pub use rx::Arrival;
-pub use sdu::{Delivered, Lost, SduStore};
+pub use sdu::SduStore;
 pub use status::Heard;
 pub use sufi::{Bitmap, List, Mrw, Rlist, Sufi, Sufis};
 pub use wire::{AmdHeader, Control, He, Layout, LiWidth, ResetPdu, Tail};
@@ -60,6 +60,8 @@ use reset::{Demand, Reset};
 use rx::Rx;
 use sufi::Sufi as S;
 use tx::{Departure, Tx, Verdict};
+
+use crate::cell::Delivered;
 
 /// Octets of the largest STATUS PDU we write.
 const MAX_STATUS: usize = 128;

@@ -2,9 +2,10 @@
 
 use super::Format;
 use super::pdu::Pdu;
-use super::sdu::{Delivered, SduStore};
+use super::sdu::SduStore;
 use super::window::distance;
 use super::wire::{Layout, Tail};
+use crate::cell::Delivered;
 
 /// What the next octet in sequence belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

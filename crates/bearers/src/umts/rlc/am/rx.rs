@@ -5,12 +5,13 @@ use airloom_base::timer::Timer;
 
 use super::pdu::Pdu;
 use super::reassembly::Reassembly;
-use super::sdu::{Delivered, SduStore};
+use super::sdu::SduStore;
 use super::status::View;
 use super::sufi::{Mrw, Sufi};
 use super::window::{SnRing, SnSet, add, distance};
 use super::wire::AmdHeader;
 use super::{AmConfig, Format};
+use crate::cell::Delivered;
 
 /// What became of a received PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

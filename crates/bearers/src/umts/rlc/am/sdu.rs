@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 use airloom_base::{Instant, Packet};
 
+use crate::cell::{Delivered, Lost};
+
 /// Where an SDU ends: the PDU and which of its length indicators (from 1; 0 = the special HE value).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
@@ -38,28 +40,6 @@ pub struct Sdu {
     pub queued: Instant,
     /// Its end, once a PDU says it.
     pub end: Option<End>,
-}
-
-/// An SDU that will not be delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// Number of the packet.
-    pub id: u64,
-    /// Flow of the packet.
-    pub flow: u32,
-    /// Its octets.
-    pub len: u32,
-    /// Why.
-    pub reason: &'static str,
-}
-
-/// An SDU that came out.
-#[derive(Debug)]
-pub struct Delivered {
-    /// The packet that was sent.
-    pub packet: Packet,
-    /// When it entered the bearer.
-    pub arrived: Instant,
 }
 
 /// The SDUs of one direction and station, oldest first.
