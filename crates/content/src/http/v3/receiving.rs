@@ -73,22 +73,15 @@ impl Connection {
 
     /// The peer has ended its side of a stream (FIN), and everything before that was fed.
     pub fn ended(&mut self, stream: u64) {
-        if self.has_failed {
-            return;
-        }
-        let result = if goes_one_way(stream) {
-            self.lost_one_way(stream)
-        } else if let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.hears) {
-            entry.has_ended = true;
-            self.read_on(stream)
-        } else {
-            Ok(())
-        };
-        self.settle(result);
+        self.heard_all(stream, None);
     }
 
     /// The peer has given up its side of a stream (RESET_STREAM).
     pub fn was_reset(&mut self, stream: u64, code: ErrorCode) {
+        self.heard_all(stream, Some(code));
+    }
+
+    fn heard_all(&mut self, stream: u64, reset: Option<ErrorCode>) {
         if self.has_failed {
             return;
         }
@@ -96,7 +89,10 @@ impl Connection {
             self.lost_one_way(stream)
         } else if let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.hears) {
             entry.has_ended = true;
-            self.lost(stream, ErrorCode::REQUEST_CANCELLED, code)
+            match reset {
+                Some(code) => self.lost(stream, ErrorCode::REQUEST_CANCELLED, code),
+                None => self.read_on(stream),
+            }
         } else {
             Ok(())
         };
