@@ -5,6 +5,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use airloom_analyze::{Options, analyze, qlog};
+use airloom_record::Column;
 use airloom_record::capture::{Error, Reader};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,11 +27,7 @@ pub fn analyze_capture(
         Error::Io(error) => error.into(),
         other => PyValueError::new_err(other.to_string()),
     })?;
-    let report =
-        serde_json::to_string(&analysis.report).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let trace =
-        analysis.trace.into_iter().map(|column| PyColumn::new(py, column)).collect::<PyResult<_>>()?;
-    Ok((report, trace))
+    both(py, serde_json::to_string(&analysis.report), analysis.trace)
 }
 
 /// The report of a qlog as JSON, and its trace, of `rows` rows at most. Raises `OSError` if the file cannot be opened, `ValueError`
@@ -42,9 +39,15 @@ pub fn analyze_qlog(py: Python<'_>, path: PathBuf, rows: usize) -> PyResult<(Str
         qlog::Error::Io(error) => error.into(),
         other => PyValueError::new_err(other.to_string()),
     })?;
-    let report =
-        serde_json::to_string(&analysis.report).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let trace =
-        analysis.trace.into_iter().map(|column| PyColumn::new(py, column)).collect::<PyResult<_>>()?;
-    Ok((report, trace))
+    both(py, serde_json::to_string(&analysis.report), analysis.trace)
+}
+
+/// A report that is JSON, if it could be made, and a trace.
+fn both(
+    py: Python<'_>,
+    report: serde_json::Result<String>,
+    trace: Vec<Column>,
+) -> PyResult<(String, Vec<PyColumn>)> {
+    let report = report.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((report, trace.into_iter().map(|column| PyColumn::new(py, column)).collect::<PyResult<_>>()?))
 }
