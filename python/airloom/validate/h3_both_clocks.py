@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import base64
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import polars as pl
 
@@ -27,6 +24,7 @@ from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario
 from airloom.validate import pairs
+from airloom.validate.both_clocks import Cell
 from airloom.validate.pairs import Fetch
 
 #: The median in real time against the simulated one: links that lose nothing, and those that do.
@@ -50,16 +48,6 @@ _LONGER_NAME = 12
 _POINT = "mobile.link.ip"
 #: No packet of an acknowledgement alone is longer.
 _LONGEST_ACK = 100
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row of the table: a link and a size."""
-
-    name: str
-    link: Mapping[str, Any]
-    size: int
-    bar: float
 
 
 def _cells() -> list[Cell]:
