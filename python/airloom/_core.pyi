@@ -142,6 +142,9 @@ class Outside:
 
     def leave(self) -> None: ...
 
+class NameTaken(ValueError):
+    """An axis of a sweep is called as something that runs measure."""
+
 class WapError(DriveError):
     """A WAP exchange that failed."""
 

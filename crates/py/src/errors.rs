@@ -22,6 +22,13 @@ create_exception!(
 
 create_exception!(
     airloom._core,
+    NameTaken,
+    PyValueError,
+    "An axis of a sweep is called as something that runs measure."
+);
+
+create_exception!(
+    airloom._core,
     WapError,
     DriveError,
     "A WAP exchange that failed; `exit_code` is what the command line ends with, `reason` one word."

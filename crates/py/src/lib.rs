@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::control::PyControl;
     #[pymodule_export]
-    use crate::errors::{DriveError, ScenarioError, WapError};
+    use crate::errors::{DriveError, NameTaken, ScenarioError, WapError};
     #[pymodule_export]
     use crate::h3::{h3_get, hq_get, serve_h3, serve_hq};
     #[pymodule_export]

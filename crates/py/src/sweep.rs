@@ -7,12 +7,12 @@ use std::vec;
 use airloom_drive::run::DriveError;
 use airloom_drive::sweep::{self as drive, Counts, Point, Wanted};
 use airloom_record::sweep::{self, Label, Run, Source};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
 use crate::columns::PyColumn;
-use crate::errors::{drive_error, raised};
+use crate::errors::{NameTaken, drive_error, raised};
 use crate::scenario::PyScenario;
 
 /// What an axis calls a point.
@@ -80,7 +80,7 @@ impl PyPart {
             })
             .collect::<PyResult<_>>()?;
         let part = sweep::Part::new(&axes, &[run], &names, values, tables);
-        let part = part.map_err(|taken| PyKeyError::new_err(taken.0))?;
+        let part = part.map_err(|taken| name_taken(&taken.0))?;
         Ok(PyPart { parts: vec![part], runs: 1, failed, simulating_ns: 0 })
     }
 
@@ -133,7 +133,7 @@ impl Iterator for Runs {
 /// `otherwise` makes each run in place of the simulator, called with the number of the thread, that of the point, and the
 /// seed: it returns a part and nanoseconds. Its `stop` is called when it is to end soon.
 ///
-/// Raises `KeyError` with the name of an axis that is called as something that runs measure, `OSError` if a part cannot be
+/// Raises `NameTaken` for an axis that is called as something that runs measure, `OSError` if a part cannot be
 /// kept, `DriveError` for a fault that is not that of a run.
 #[pyfunction]
 #[pyo3(signature = (points, runs, axes, tables, rate_seed, workers, parts = None, look = None, otherwise = None))]
@@ -202,7 +202,7 @@ pub fn make_runs(
     let (runs, failed, simulating_ns) = counts.read();
     match made {
         Ok(parts) => Ok(PyPart { parts, runs, failed, simulating_ns }),
-        Err(drive::Error::NameTaken(name)) => Err(PyKeyError::new_err(name)),
+        Err(drive::Error::NameTaken(name)) => Err(name_taken(&name)),
         Err(drive::Error::Parts(error)) => Err(table_error(error)),
         Err(drive::Error::Fault(said)) => Err(drive_error(py, DriveError::Fault(said))),
         Err(drive::Error::Other(error)) => Err(error),
@@ -250,6 +250,11 @@ impl PyDone {
     fn failed(&self) -> usize {
         self.0.failed()
     }
+}
+
+fn name_taken(axis: &str) -> PyErr {
+    let why = "runs measure something of that name; rename the axis";
+    NameTaken::new_err(format!("an axis cannot be called '{axis}': {why}"))
 }
 
 fn table_error(error: sweep::Error) -> PyErr {

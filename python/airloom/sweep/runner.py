@@ -18,13 +18,13 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING
 
-from airloom._core import Part, __version__
+from airloom._core import NameTaken, Part, __version__
 from airloom.errors import AirloomError, RunError, UsageError
 from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder, lines
 from airloom.sweep.suspects import Suspects
 from airloom.sweep.times import Progress, State, Times
-from airloom.sweep.work import Fault, Group, Job, Key, Made, NameTaken, Stale, make, names, work
+from airloom.sweep.work import Fault, Group, Job, Key, Made, Stale, make, names, work
 
 if TYPE_CHECKING:
     import polars as pl

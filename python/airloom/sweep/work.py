@@ -7,13 +7,12 @@ import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from airloom._core import Column, DriveError, Part, Results, Scenario, ScenarioError, __version__, make_runs
+from airloom._core import Column, DriveError, NameTaken, Part, Results, Scenario, ScenarioError, __version__, make_runs
 from airloom.errors import AirloomError
 from airloom.sweep.axes import Label
 from airloom.sweep.layout import run_folder
@@ -76,10 +75,6 @@ class Stale(Exception):
     """The worker has another version of airloom."""
 
 
-class NameTaken(Exception):
-    """Runs measure something that is called as an axis is."""
-
-
 class Fault(Exception):
     """A slice came to nothing by a fault in airloom; the sentence says so."""
 
@@ -117,17 +112,7 @@ def make(
     elif group.folders is not None:
         otherwise = Whole(group)
     points = [(job.point, job.labels, read(job.variant)) for job in group.jobs]
-    with _names_told_apart():
-        return make_runs(points, group.runs, group.axes, group.tables, group.rate_seed, workers, parts, look, otherwise)
-
-
-@contextmanager
-def _names_told_apart() -> Iterator[None]:
-    try:
-        yield
-    except KeyError as error:
-        said = f"an axis cannot be called {error.args[0]!r}: runs measure something of that name; rename the axis"
-        raise NameTaken(said) from None
+    return make_runs(points, group.runs, group.axes, group.tables, group.rate_seed, workers, parts, look, otherwise)
 
 
 def work(group: Group) -> Made:
@@ -200,8 +185,7 @@ class OneByOne(ABC):
     ) -> Part:
         run_id = scenario(job.variant).with_seed(seed).run_id(self.clock)
         values = list((summary or {}).items())
-        with _names_told_apart():
-            return Part(self._group.axes, job.point, job.labels, seed, run_id, error, is_lost, values, tables)
+        return Part(self._group.axes, job.point, job.labels, seed, run_id, error, is_lost, values, tables)
 
 
 class Whole(OneByOne):
