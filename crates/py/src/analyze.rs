@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use airloom_analyze::{Options, analyze, qlog};
 use airloom_record::Column;
 use airloom_record::capture::{Error, Reader};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::columns::PyColumn;
+use crate::errors::wrong;
 
 /// The report as JSON, and the trace. Raises `OSError` if the file cannot be opened, `ValueError` with the reason if it is
 /// no capture. `shortest_stall_s`: how long a pause has to be; `rows`: how many rows the trace has at most.
@@ -25,7 +25,7 @@ pub fn analyze_capture(
     let found = py.detach(|| -> Result<_, Error> { Ok(analyze(Reader::new(File::open(path)?)?, &options)) });
     let analysis = found.map_err(|error| match error {
         Error::Io(error) => error.into(),
-        other => PyValueError::new_err(other.to_string()),
+        other => wrong(other),
     })?;
     both(py, serde_json::to_string(&analysis.report), analysis.trace)
 }
@@ -37,7 +37,7 @@ pub fn analyze_qlog(py: Python<'_>, path: PathBuf, rows: usize) -> PyResult<(Str
     let file = BufReader::with_capacity(1 << 16, File::open(path)?);
     let analysis = py.detach(|| qlog::analyze(file, rows)).map_err(|error| match error {
         qlog::Error::Io(error) => error.into(),
-        other => PyValueError::new_err(other.to_string()),
+        other => wrong(other),
     })?;
     both(py, serde_json::to_string(&analysis.report), analysis.trace)
 }
@@ -48,6 +48,6 @@ fn both(
     report: serde_json::Result<String>,
     trace: Vec<Column>,
 ) -> PyResult<(String, Vec<PyColumn>)> {
-    let report = report.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let report = report.map_err(wrong)?;
     Ok((report, trace.into_iter().map(|column| PyColumn::new(py, column)).collect::<PyResult<_>>()?))
 }

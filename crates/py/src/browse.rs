@@ -4,9 +4,11 @@ use airloom_base::record::{ObjectRecord, PageRecord, Record};
 use airloom_base::{Duration, Instant};
 use airloom_drive::daemon::browse::{CannotBrowse, browse as run};
 use airloom_drive::daemon::settings;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
+
+use crate::errors::wrong;
 
 /// Loads pages over this machine's TCP, until all is loaded, `timeout_s` is over, or SIGINT or SIGTERM comes. Settings are those
 /// of `http-client`. What was loaded, as JSON: `done`, `summary`, `pages`, `objects`. `ValueError` for what cannot be used.
@@ -18,12 +20,11 @@ pub fn browse(
     nagle: bool,
     timeout_s: f64,
 ) -> PyResult<String> {
-    let wrong = |why: String| PyValueError::new_err(why);
     let given = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let table = settings::table(given).map_err(|error| wrong(error.to_string()))?;
-    let patience = std::time::Duration::try_from_secs_f64(timeout_s).map_err(|e| wrong(e.to_string()))?;
+    let table = settings::table(given).map_err(wrong)?;
+    let patience = std::time::Duration::try_from_secs_f64(timeout_s).map_err(wrong)?;
     let ended = py.detach(|| run(&table, seed, nagle, patience)).map_err(|error| match error {
-        CannotBrowse::Settings(error) => wrong(error.to_string()),
+        CannotBrowse::Settings(error) => wrong(error),
         CannotBrowse::System(error) => PyOSError::new_err(error),
     })?;
     let (mut pages, mut objects) = (Vec::new(), Vec::new());

@@ -43,6 +43,11 @@ pub fn os_error(code: Option<i32>, why: &str) -> PyErr {
     }
 }
 
+/// The Python exception for what cannot be used.
+pub fn wrong(what: impl ToString) -> PyErr {
+    PyValueError::new_err(what.to_string())
+}
+
 /// The Python exception for a scenario that cannot be used.
 pub fn scenario_error(py: Python<'_>, error: &scenario::ScenarioError) -> PyErr {
     let raised = ScenarioError::new_err(error.to_string());

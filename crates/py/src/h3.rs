@@ -6,7 +6,8 @@ use airloom_drive::h3::{self, Failure, Fetching, Listening, Options, Trust, Want
 use pyo3::exceptions::{PyConnectionError, PyOSError};
 use pyo3::prelude::*;
 
-use crate::serve::{cannot, lines, seconds, served, wrong};
+use crate::errors::wrong;
+use crate::serve::{cannot, lines, seconds, served};
 use crate::signals::interruptible;
 
 /// Serves the files of a folder over HTTP/3 until SIGINT or SIGTERM. `certificate` are files with a chain and a key, or a

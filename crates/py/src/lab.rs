@@ -5,39 +5,32 @@ use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
 
 use airloom_base::Duration;
 use airloom_drive::real_time::hosts::{Outside, Program};
-use airloom_drive::real_time::{self, Files, Hosts, Report};
-use airloom_drive::run::{DriveError, Results};
+use airloom_drive::real_time::{self, Files, Hosts};
 use airloom_drive::virtual_time::Until;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::control::PyControl;
+use crate::engine::Engine;
 use crate::errors::drive_error;
 use crate::results::PyResults;
 use crate::scenario::PyScenario;
-
-type Outcome = Result<(Results, Report), DriveError>;
 
 /// A run in real time in a thread of its own.
 #[pyclass(name = "Lab", module = "airloom._core", frozen)]
 pub struct PyLab {
     hosts: Mutex<Option<Hosts>>,
     control: real_time::Control,
-    engine: Mutex<Option<JoinHandle<Outcome>>>,
-    stop: Arc<AtomicBool>,
+    engine: Engine,
 }
 
 /// A laboratory without a command lasts until it is stopped: longer than any machine is up.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
-
-/// How long Python may have to wait until it is asked about signals.
-const STEP: std::time::Duration = std::time::Duration::from_millis(100);
 
 #[pymethods]
 impl PyLab {
@@ -52,43 +45,18 @@ impl PyLab {
         metadata: Vec<(String, String)>,
         lan: Option<String>,
     ) -> PyResult<Self> {
-        let understood = scenario.inner().clone();
-        let run_id = scenario.identity("real");
+        let understood = scenario.scenario.clone();
+        let run_id = scenario.run_id("real");
         let files = folder.map(|folder| Files { folder, metadata, run_id });
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let (tell, told) = mpsc::channel();
-        let told = Mutex::new(told);
-        let work = move || {
+        let run = move |tell: Sender<_>, stop: &AtomicBool| {
             let until = Until::Elapsed(FOR_EVER);
             let ready = move |hosts, control| drop(tell.send((hosts, control)));
-            let go_on = |_, _, _: &_| !seen.load(Ordering::Relaxed);
+            let go_on = |_, _, _: &_| !stop.load(Ordering::Relaxed);
             let lan = lan.as_deref();
             real_time::emulate_and_tell(&understood, lan, None, until, files.as_ref(), ready, go_on)
         };
-        let engine = std::thread::Builder::new().name("airloom-engine".to_owned()).spawn(work)?;
-        // In steps, so that Ctrl-C is heard.
-        let hosts = loop {
-            match py.detach(|| told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STEP)) {
-                Err(RecvTimeoutError::Timeout) => {}
-                answer => break answer,
-            }
-            if let Err(raised) = py.check_signals() {
-                stop.store(true, Ordering::Relaxed);
-                let _ = py.detach(|| engine.join());
-                return Err(raised);
-            }
-        };
-        match hosts {
-            Ok((hosts, control)) => {
-                Ok(PyLab { hosts: Mutex::new(Some(hosts)), control, engine: Mutex::new(Some(engine)), stop })
-            }
-            // The sender is gone without a word: it failed.
-            Err(_) => match py.detach(|| engine.join()) {
-                Ok(Err(error)) => Err(drive_error(py, error)),
-                _ => Err(PyRuntimeError::new_err("the engine ended before it began")),
-            },
-        }
+        let (engine, (hosts, control)) = Engine::start(py, run)?;
+        Ok(PyLab { hosts: Mutex::new(Some(hosts)), control, engine })
     }
 
     /// The real hosts, the first one first.
@@ -135,20 +103,9 @@ impl PyLab {
 
     /// Ends everything; what the run gave.
     fn stop(&self, py: Python<'_>) -> PyResult<PyResults> {
-        self.stop.store(true, Ordering::Relaxed);
-        // Nobody waits until somebody looks at `stop` again.
-        self.control.stop();
-        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let engine = engine.ok_or_else(|| PyRuntimeError::new_err("this laboratory was stopped already"))?;
-        let outcome = py.detach(|| {
-            let outcome = engine.join();
-            // The last owner: with this the laboratory is gone.
-            drop(self.hosts.lock().unwrap_or_else(PoisonError::into_inner).take());
-            outcome
-        });
-        let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine panicked"))?;
-        let (results, report) = outcome.map_err(|e| drive_error(py, e))?;
-        PyResults::new(py, results, Some(&report))
+        // The last owner: with this the laboratory is gone.
+        let after = || drop(self.hosts.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.engine.end(py, &self.control, after)
     }
 }
 

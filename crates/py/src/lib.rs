@@ -10,6 +10,7 @@ mod browse;
 mod capabilities;
 mod columns;
 mod control;
+mod engine;
 mod errors;
 mod h3;
 mod lab;

@@ -134,7 +134,7 @@ impl PyScenario {
     }
 
     /// Ten hexadecimal digits that follow from the scenario, its seed, the version and the clock.
-    fn run_id(&self, clock: &str) -> String {
+    pub(crate) fn run_id(&self, clock: &str) -> String {
         self.scenario.run_id(clock, env!("CARGO_PKG_VERSION"))
     }
 
@@ -205,17 +205,5 @@ impl PyScenario {
         }
         let (results, report) = results.map_err(|e| drive_error(py, e))?;
         PyResults::new(py, results, Some(&report))
-    }
-}
-
-impl PyScenario {
-    /// The scenario.
-    pub fn inner(&self) -> &Scenario {
-        &self.scenario
-    }
-
-    /// What `run_id` says.
-    pub fn identity(&self, clock: &str) -> String {
-        self.run_id(clock)
     }
 }

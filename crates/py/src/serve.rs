@@ -11,8 +11,10 @@ use airloom_drive::daemon::{CannotListen, settings};
 use airloom_proxies::http_cache::{self, HttpCache};
 use airloom_proxies::split_tcp::{self, SplitTcp};
 use airloom_proxies::wap_gateway::Config;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+
+use crate::errors::wrong;
 
 /// What a WAP gateway sends to an address that has not shown that it is there, times what came from it.
 const AMPLIFICATION: u16 = 3;
@@ -64,10 +66,6 @@ pub fn serve_wap_gateway(
 
 pub(crate) fn cannot(e: CannotListen) -> PyErr {
     PyOSError::new_err((e.why.raw_os_error(), e.to_string()))
-}
-
-pub(crate) fn wrong(what: impl ToString) -> PyErr {
-    PyValueError::new_err(what.to_string())
 }
 
 fn place(text: &str) -> PyResult<SocketAddr> {

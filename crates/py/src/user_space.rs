@@ -2,30 +2,24 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Sender;
 
+use airloom_drive::real_time;
 use airloom_drive::real_time::user_space::{self, Ends, Listening};
-use airloom_drive::real_time::{self, Report};
-use airloom_drive::run::{DriveError, Results};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::control::PyControl;
-use crate::errors::drive_error;
+use crate::engine::Engine;
+use crate::errors::wrong;
 use crate::results::PyResults;
 use crate::scenario::PyScenario;
-
-type Outcome = Result<(Results, Report), DriveError>;
 
 /// A run in real time, without namespaces, in a thread of its own.
 #[pyclass(name = "Forwarding", module = "airloom._core", frozen)]
 pub struct PyForwarding {
     control: real_time::Control,
     addresses: Vec<String>,
-    engine: Mutex<Option<JoinHandle<Outcome>>>,
-    stop: Arc<AtomicBool>,
+    engine: Engine,
 }
 
 #[pymethods]
@@ -41,37 +35,25 @@ impl PyForwarding {
         address: &str,
         forwards: Vec<(bool, String, String)>,
     ) -> PyResult<Self> {
-        let wrong = |text: &str| PyValueError::new_err(format!("{text} is no address and port"));
-        let address: IpAddr = address.parse().map_err(|_| wrong(address))?;
+        let no_place = |text: &str| wrong(format!("{text} is no address and port"));
+        let address: IpAddr = address.parse().map_err(|_| no_place(address))?;
         let (mut addresses, mut listening) = (Vec::new(), Vec::new());
         for (is_tcp, listen, target) in forwards {
-            let at = listen.parse().map_err(|_| wrong(&listen))?;
-            let to = target.parse().map_err(|_| wrong(&target))?;
-            let (at, one) = Listening::bind(is_tcp, at, to)
-                .map_err(|e| PyValueError::new_err(format!("{listen}: {e}")))?;
+            let at = listen.parse().map_err(|_| no_place(&listen))?;
+            let to = target.parse().map_err(|_| no_place(&target))?;
+            let bound = Listening::bind(is_tcp, at, to);
+            let (at, one) = bound.map_err(|e| wrong(format!("{listen}: {e}")))?;
             addresses.push(at.to_string());
             listening.push(one);
         }
-        let understood = scenario.inner().clone();
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let (tell, told) = mpsc::channel();
-        let told = Mutex::new(told);
-        let work = move || {
+        let understood = scenario.scenario.clone();
+        let run = move |tell: Sender<_>, stop: &AtomicBool| {
             let ends = Ends { near: &near, far: &far, address };
             let ready = move |control| drop(tell.send(control));
-            user_space::forward(&understood, &ends, listening, ready, |_| !seen.load(Ordering::Relaxed))
+            user_space::forward(&understood, &ends, listening, ready, |_| !stop.load(Ordering::Relaxed))
         };
-        let engine = std::thread::Builder::new().name("airloom-engine".to_owned()).spawn(work)?;
-        let control = py.detach(|| told.lock().unwrap_or_else(PoisonError::into_inner).recv());
-        match control {
-            Ok(control) => Ok(PyForwarding { control, addresses, engine: Mutex::new(Some(engine)), stop }),
-            // The sender is gone without a word: it failed.
-            Err(_) => match py.detach(|| engine.join()) {
-                Ok(Err(error)) => Err(drive_error(py, error)),
-                _ => Err(PyRuntimeError::new_err("the engine ended before it began")),
-            },
-        }
+        let (engine, control) = Engine::start(py, run)?;
+        Ok(PyForwarding { control, addresses, engine })
     }
 
     /// What changes its links.
@@ -88,14 +70,6 @@ impl PyForwarding {
 
     /// Ends everything; what the run gave.
     fn stop(&self, py: Python<'_>) -> PyResult<PyResults> {
-        self.stop.store(true, Ordering::Relaxed);
-        // Nobody waits until somebody looks at `stop` again.
-        self.control.stop();
-        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let engine = engine.ok_or_else(|| PyRuntimeError::new_err("it was stopped already"))?;
-        let outcome =
-            py.detach(|| engine.join()).map_err(|_| PyRuntimeError::new_err("the engine panicked"))?;
-        let (results, report) = outcome.map_err(|e| drive_error(py, e))?;
-        PyResults::new(py, results, Some(&report))
+        self.engine.end(py, &self.control, || ())
     }
 }

@@ -9,11 +9,10 @@ use airloom_transports::wsp::client::Acknowledging;
 use airloom_transports::wsp::wire::Method;
 use airloom_transports::wtp;
 use bytes::Bytes;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{wap_error, wap_failure};
+use crate::errors::{wap_error, wap_failure, wrong};
 use crate::signals::{addresses, interruptible};
 
 /// Names and values.
@@ -26,7 +25,7 @@ type Pushed<'py> = (String, String, Headers, Bound<'py, PyBytes>);
 /// Python's seconds; what is no time is for ever.
 fn seconds(time: f64) -> PyResult<Duration> {
     if time.is_nan() || time < 0.0 {
-        return Err(PyValueError::new_err("a time is not below 0"));
+        return Err(wrong("a time is not below 0"));
     }
     Ok(Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX))
 }
@@ -72,21 +71,20 @@ impl PyWapClient {
         local: Option<&str>,
     ) -> PyResult<Self> {
         let local = local.map(str::parse).transpose();
-        let local = local.map_err(|_| PyValueError::new_err("local is no address of IP"))?;
+        let local = local.map_err(|_| wrong("local is no address of IP"))?;
         let gateways = resolve(py, host, port)?;
         let acknowledging = match acknowledging {
             "user" => Acknowledging::User,
             "at-once" => Acknowledging::AtOnce,
             "delayed" => Acknowledging::Delayed,
             other => {
-                let message = format!("acknowledging is not {other:?}; valid: user, at-once, delayed");
-                return Err(PyValueError::new_err(message));
+                return Err(wrong(format!("acknowledging is not {other:?}; valid: user, at-once, delayed")));
             }
         };
         let maximum_group = maximum_group.map(|octets| Octets(octets.into()));
         let mut wtp = wtp::Config { maximum_group, ..wtp::Config::default() };
         wtp.group_packets = group_packets.unwrap_or(wtp.group_packets);
-        wtp.check().map_err(|error| PyValueError::new_err(error.to_string()))?;
+        wtp.check().map_err(wrong)?;
         let time = seconds(time_s)?;
         let options = Options {
             gateway: gateways[0],
@@ -128,7 +126,7 @@ impl PyWapClient {
         time_s: f64,
     ) -> PyResult<Reply<'py>> {
         let Some(method) = Method::named(method) else {
-            return Err(PyValueError::new_err(format!("WSP has no method {method:?}")));
+            return Err(wrong(format!("WSP has no method {method:?}")));
         };
         let body = body.map(|body| (content_type.unwrap_or_default(), Bytes::from(body)));
         let request = Request { method, uri: url, headers, body };

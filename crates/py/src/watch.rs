@@ -39,17 +39,10 @@ impl Watch {
         }
         let asked = Python::attach(|py| {
             py.check_signals()?;
-            match &self.progress {
-                Some(progress) => progress.call1(py, (now.as_nanos(),)).map(drop),
-                None => Ok(()),
-            }
+            let said = self.progress.as_ref().map(|progress| progress.call1(py, (now.as_nanos(),)));
+            said.transpose().map(drop)
         });
-        match asked {
-            Ok(()) => true,
-            Err(e) => {
-                self.raised = Some(e);
-                false
-            }
-        }
+        self.raised = asked.err();
+        self.raised.is_none()
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use airloom_drive::wwp::{Failure, Listener, Session};
 use pyo3::exceptions::{
     PyBrokenPipeError, PyConnectionRefusedError, PyConnectionResetError, PyOSError, PyTimeoutError,
-    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::errors::wrong;
 use crate::signals::{addresses, interruptible};
 
 /// Longer waits are cut into such pieces, between which signals are looked for.
@@ -32,8 +32,7 @@ fn raised(failure: &Failure) -> PyErr {
 }
 
 fn seconds(time: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(time)
-        .map_err(|_| PyValueError::new_err("a time is not below 0 and not endless"))
+    Duration::try_from_secs_f64(time).map_err(|_| wrong("a time is not below 0 and not endless"))
 }
 
 /// Calls `work` with short waits until it gives something or `wait` is over.
