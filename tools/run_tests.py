@@ -129,6 +129,8 @@ def beside(command: list[str]) -> Iterator[None]:
 def main() -> int:
     strict = os.environ.get("AIRLOOM_CI") == "1"
     os.environ.setdefault("PROPTEST_RNG_SEED", "1")
+    # Where it is set, each of some thousand processes compiles the package and its tests anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with beside([*RUST, "--no-run"]):
         python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", str(WORKERS)])
     rust_code, rust, rust_seconds = run_rust()
