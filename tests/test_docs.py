@@ -86,7 +86,7 @@ def test_what_fails_in_a_block_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="no-such-scenario"):
         documents.run(block, tmp_path)
     with pytest.raises(subprocess.TimeoutExpired):
-        documents.run(block._replace(commands="sleep 60"), tmp_path, timeout=1)
+        documents.run(block._replace(commands="exec sleep 60"), tmp_path, timeout=1)
 
 
 def test_what_is_said_of_commands_in_documents_is_known() -> None:
