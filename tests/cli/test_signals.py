@@ -40,6 +40,7 @@ def test_an_exception_that_got_lost_is_raised_again_and_clearing_away_is_left_al
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "lost\ncleared away\n", done.stderr
     assert done.returncode == code
+    assert "ignored" not in done.stderr
 
 
 def test_a_signal_that_was_ignored_stays_so() -> None:

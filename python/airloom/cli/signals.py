@@ -2,7 +2,7 @@
 
 An exception can get lost: Python drops those that are raised inside a destructor or the callback of a weak reference
 (every import has one), with nothing but a note on stderr. So as long as nobody is unwinding, the signal is raised
-again.
+again, and there is no note.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ def install() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
+    sys.unraisablehook = _lost
+
+
+def _lost(what: sys.UnraisableHookArgs) -> None:
+    """Says what Python has dropped, but for a signal's exception."""
+    if not (_ended_by and isinstance(what.exc_value, SystemExit | KeyboardInterrupt)):
+        sys.__unraisablehook__(what)
 
 
 def done() -> None:
