@@ -9,7 +9,7 @@ import pytest
 from airloom import measures, reference
 from airloom.cli import call
 from airloom.cli.verbs import VERBS
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 
 HEAVY = ("matplotlib", "dask", "scipy", "pandas")
 
@@ -63,7 +63,7 @@ def test_run_imports_no_plotting(wire: Path) -> None:
 def test_wrong_use_is_one_line_and_code_2_and_writes_nothing(
     arguments: list[str], said: str, wire: Path, tmp_path: Path
 ) -> None:
-    done = airloom(*(a.format(wire=wire) for a in arguments))
+    done = inside(*(a.format(wire=wire) for a in arguments))
     assert done.code == 2
     assert done.out == ""
     assert done.err.count("\n") == 1
@@ -89,7 +89,7 @@ def test_json_is_one_document_and_nothing_else(wire: Path) -> None:
         ["list", "bearers"],
         ["list", "bearers", "wireline"],
     ):
-        done = airloom(*arguments, "--json")
+        done = inside(*arguments, "--json")
         assert done.code == 0
         json.loads(done.out)
 
@@ -140,7 +140,7 @@ def test_lists_fit_into_80_columns(kind: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_what_numbers_and_columns_mean_is_listed() -> None:
-    whole = json.loads(airloom("list", "measures", "--json").out)
+    whole = json.loads(inside("list", "measures", "--json").out)
     assert set(whole["measures"]) == set(measures.measures())
     assert {name: list(table["columns"]) for name, table in whole["tables"].items()} == {
         table: [column.name for column in measures.columns(table)] for table in measures.tables()
@@ -153,12 +153,12 @@ def test_what_numbers_and_columns_mean_is_listed() -> None:
         ("q_bytes", [], ["packets"]),
         ("segments", ["segments"], ["flows"]),
     ):
-        found = json.loads(airloom("list", "measures", name, "--json").out)
+        found = json.loads(inside("list", "measures", name, "--json").out)
         assert (list(found["measures"]), list(found["tables"])) == (numbers, tables)
-    said = airloom("list", "measures", "resent").out
+    said = inside("list", "measures", "resent").out
     assert re.search(r"^resent \(count\) +Units of these that were sent again", said, re.MULTILINE), said
     assert "Given by every run." in said
-    done = airloom("list", "measures", "page_lod_s")
+    done = inside("list", "measures", "page_lod_s")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "did you mean page_load_s?" in done.err
 
@@ -189,10 +189,10 @@ def test_nothing_is_coloured_and_no_bar_is_drawn_when_nobody_watches(wire: Path)
 
 
 def test_every_verb_has_help() -> None:
-    done = airloom("--help")
+    done = inside("--help")
     for verb in ("check", "run", "emulate", "list", "validate", "doctor"):
         assert verb in done.out
-        assert airloom(verb, "--help").code == 0
+        assert inside(verb, "--help").code == 0
 
 
 def test_without_arguments_there_is_help() -> None:

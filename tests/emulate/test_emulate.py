@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import airloom as al
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
@@ -88,7 +88,7 @@ def test_json_is_one_document_and_the_command_prints_elsewhere() -> None:
     ],
 )
 def test_wrong_use_is_one_line_and_writes_nothing(arguments: list[str], said: str, wire: Path, tmp_path: Path) -> None:
-    done = airloom("emulate", *(a.format(wire=wire) for a in arguments), "--", "true")
+    done = inside("emulate", *(a.format(wire=wire) for a in arguments), "--", "true")
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert said in done.err

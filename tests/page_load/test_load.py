@@ -17,7 +17,7 @@ from airloom.page_load import load_page
 from airloom.page_load.link_events import link_events, phases
 from airloom.page_load.report import write_report
 from airloom.page_load.site import write_sample
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 from tests.conftest import needs, needs_laboratory
 from tests.emulate.test_loopback import closed_port
 from tests.report.browser import Open
@@ -209,7 +209,7 @@ def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) ->
         (("http://origin/", "--out", tmp_path / "taken"), "taken exists and is not a result folder"),
         (("http://origin/", "--set", "links.radio.los=1"), "los"),
     ):
-        done = airloom("load", *words, *(() if "--out" in words else ("--out", tmp_path / "out")))
+        done = inside("load", *words, *(() if "--out" in words else ("--out", tmp_path / "out")))
         assert done.code == 2, done.err
         assert why in done.err
         assert not (tmp_path / "out").exists()

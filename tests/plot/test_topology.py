@@ -8,7 +8,7 @@ from matplotlib.text import Annotation
 import airloom as al
 from airloom import plot
 from airloom.scenario import shipped
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -42,15 +42,15 @@ def test_in_a_column_of_a_paper_the_path_leads_down_and_covers_no_word() -> None
 def test_list_draws_a_scenario(tmp_path: Path) -> None:
     for ending, begin in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
         target = tmp_path / f"net{ending}"
-        done = airloom("list", "scenarios", "umts-page", "--picture", "--out", target)
+        done = inside("list", "scenarios", "umts-page", "--picture", "--out", target)
         assert (done.code, done.out.strip()) == (0, str(target))
         assert target.read_bytes().startswith(begin)
-    assert airloom("list", "scenarios", "umts-page", "--picture").out.strip() == "umts-page.svg"
+    assert inside("list", "scenarios", "umts-page", "--picture").out.strip() == "umts-page.svg"
     Path("umts-page.svg").unlink()
     for words, why in (
         (("list", "presets", "--picture"), "draws a scenario"),
         (("list", "scenarios", "umts-page", "--out", tmp_path / "net.gif"), "has to end in .svg"),
         (("list", "scenarios", "umts-page", "--out", tmp_path / "no" / "net.svg"), "No such file"),
     ):
-        wrong = airloom(*words)
+        wrong = inside(*words)
         assert (wrong.code, why in wrong.err) == (2, True), wrong.err
