@@ -17,11 +17,10 @@ import polars as pl
 import pytest
 
 from airloom.errors import UsageError
-from airloom.study import NotSwept, open_study
+from airloom.study import NotSwept, execute, open_study
 from airloom.study.data import Data
 from airloom.study.outcome import evaluate
 from airloom.study.rules import Result
-from tests.cli.shell import airloom
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,10 +31,16 @@ def package() -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("umts-proxies")
-    done = airloom("study", "run", "umts-proxies", "--quick", "--out", home)
-    assert done.code == 0, done.err
-    return home / "quick"
+    made, study = tmp_path_factory.mktemp("umts-proxies"), open_study("umts-proxies")
+    execute.run(execute.planned(study, "quick"), made)
+    execute.run_programs(study, made, "quick")
+    return made
+
+
+@pytest.fixture(scope="module")
+def before(place: Path) -> dict[str, Result]:
+    """The results without measurements."""
+    return evaluate(open_study("umts-proxies"), place, "quick").results
 
 
 STUDY = Path(str(resources.files("airloom"))) / "studies" / "umts-proxies"
@@ -74,9 +79,8 @@ def judged(place: Path, to: Path, real: Any) -> dict[str, Result]:
 
 @pytest.mark.parametrize(("shift", "verdict"), [(-0.001, "holds"), (0.04, "holds"), (0.2, "differs")])
 def test_rows_of_real_time_are_held_against_virtual_time(
-    place: Path, tmp_path: Path, shift: float, verdict: str
+    place: Path, before: dict[str, Result], tmp_path: Path, shift: float, verdict: str
 ) -> None:
-    before = evaluate(open_study("umts-proxies"), place, "quick").results
     assert {before[claim].verdict for claim in ("N13.means", "N13.internet", "N06.real-loss")} == {"not-covered"}
     made = rows(place, shift)
     found = judged(place, tmp_path, {"rows": made})
