@@ -10,7 +10,7 @@ import pytest
 import airloom as al
 from airloom.comparison.result import settings
 from airloom.errors import UsageError
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 from tests.report.browser import Open
 
 LOSS = "links.radio.loss.downlink"
@@ -34,7 +34,7 @@ def test_the_same_run_is_equal_in_every_way(place: Path) -> None:
     found = al.compare(place / "a", place / "same")
     assert found.is_equal
     assert (found.first, found.settings) == (None, {})
-    done = airloom("compare", place / "a", place / "same", "--exit-code")
+    done = inside("compare", place / "a", place / "same", "--exit-code")
     assert (done.code, done.out.splitlines()[-1]) == (0, "nothing differs")
 
 
@@ -50,12 +50,12 @@ def test_runs_differ_in_settings_numbers_and_from_a_packet_on(place: Path) -> No
     # Nothing differs before it, in any column at any point.
     before = pl.col("t_ns") < first.t_s * 1e9 - 1
     assert a.packets.filter(before).equals(b.packets.filter(before))
-    done = airloom("compare", a.folder, b.folder)
+    done = inside("compare", a.folder, b.folder)
     assert done.code == 0
     assert "parts from A at" in done.out
     assert "radio.downlink." not in done.out
-    assert airloom("compare", a.folder, b.folder, "--exit-code").code == 1
-    document = json.loads(airloom("compare", a.folder, b.folder, "--json").out)
+    assert inside("compare", a.folder, b.folder, "--exit-code").code == 1
+    document = json.loads(inside("compare", a.folder, b.folder, "--json").out)
     assert (document["kind"], document["equal"]) == ("runs", False)
     assert document["first_differences"][0]["says"] in done.out
 
@@ -100,7 +100,7 @@ def test_captures_are_compared_connection_by_connection_and_together(place: Path
         assert together[column].sum() == sum(sent)
     assert found.table.filter(measure="connections")["difference"].to_list() == [-1, -1]
     assert found.notes == ["2 connections are in A alone"]
-    said = airloom("compare", more, fewer).out
+    said = inside("compare", more, fewer).out
     assert re.search(r"^all connections at gateway.radio.ip\n.*\nconnections +count +2 +1 +-1 ", said, re.MULTILINE), (
         said
     )
@@ -145,7 +145,7 @@ def test_loads_are_compared_by_link_and_proxy(tmp_path: Path) -> None:
 def test_the_page_has_tables_pictures_and_the_first_packet(place: Path, look: Open) -> None:
     for one, other in (("a", "b"), ("s", "t"), ("a/trace.pcapng", "b/trace.pcapng")):
         target = place / "comparison.html"
-        done = airloom("compare", place / one, place / other, "--html", target)
+        done = inside("compare", place / one, place / other, "--html", target)
         assert done.code == 0, done.err
         for width in (1280, 390):
             with look(target, width=width) as seen:
@@ -163,7 +163,7 @@ def test_what_cannot_be_compared_is_said_in_a_line(place: Path, tmp_path: Path) 
         ((place / "a", tmp_path / "nowhere"), "is not there"),
         ((place / "a", tmp_path / "empty"), "is no result"),
     ):
-        done = airloom("compare", *words)
+        done = inside("compare", *words)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert why in done.err
 

@@ -18,7 +18,7 @@ from airloom.analysis.qlog import analyze
 from airloom.errors import UsageError
 from airloom.key_log import key_log
 from airloom.qlog import export
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 from tests.test_http3 import PEER, openings, serving
 from tests.wireshark import fields
 
@@ -172,15 +172,15 @@ def test_a_capture_switches_protection_on_and_changes_no_time() -> None:
     assert captured.capture
     secrets = key_log(captured.capture)
     assert secrets.count("CLIENT_HANDSHAKE_TRAFFIC_SECRET") == 1
-    assert airloom("export", captured.folder, "--keylog", "keys.log").code == 0
+    assert inside("export", captured.folder, "--keylog", "keys.log").code == 0
     assert Path("keys.log").read_text() == secrets
     plain = recorded("pcapng", session="model")
     assert plain.capture
     assert key_log(plain.capture) == ""
     assert plain.summary["page_load_s"] == captured.summary["page_load_s"]
-    done = airloom("export", plain.folder, "--keylog", "none.log")
+    done = inside("export", plain.folder, "--keylog", "none.log")
     assert (done.code, "no secrets" in done.err) == (2, True)
-    assert "no capture" in airloom("export", bare.folder, "--keylog", "none.log").err
+    assert "no capture" in inside("export", bare.folder, "--keylog", "none.log").err
 
 
 def test_the_draft_has_tcp_and_rlc_on_the_same_axis() -> None:
@@ -215,14 +215,14 @@ def test_the_export_of_sctp_and_what_has_no_events() -> None:
     with pytest.raises(UsageError, match=r'has no events .* add "qlog"'):
         export(nothing, "draft", Path("none"))
     assert not Path("none").exists()
-    done = airloom("export", nothing.folder)
+    done = inside("export", nothing.folder)
     assert (done.code, "--qlog draft|qvis" in done.err) == (2, True)
-    assert "valid: draft, qvis" in airloom("export", nothing.folder, "--qlog", "other").err
+    assert "valid: draft, qvis" in inside("export", nothing.folder, "--qlog", "other").err
 
 
 def test_qvis_gets_the_names_and_places_of_version_0_3() -> None:
     run = recorded("qlog")
-    done = airloom("export", run.folder, "--qlog", "qvis", "--json")
+    done = inside("export", run.folder, "--qlog", "qvis", "--json")
     every = [Path(file) for file in json.loads(done.out)["files"]]
     # Behind them come those of the radio link's layer.
     files, layers = every[: len(run.qlogs)], every[len(run.qlogs) :]
@@ -270,17 +270,17 @@ def test_both_forms_are_read_back_as_the_run_says() -> None:
 def test_a_qlog_is_told_from_a_capture_and_drawn() -> None:
     run = recorded("pcapng", "qlog")
     server = str(run.qlogs[1])
-    said = airloom("analyze", server, "--plot", "trace.svg", "--trace", "trace.csv")
+    said = inside("analyze", server, "--plot", "trace.svg", "--trace", "trace.csv")
     assert said.code == 0, said.err
     assert "origin (server)" in said.out
     assert Path("trace.svg").read_text().count("packet number") >= 1
     assert Path("trace.csv").read_text().startswith("connection,t_ns,kind,space,number,len,cwnd,in_flight,rtt_ns")
-    assert json.loads(airloom("analyze", server, "--json").out)["connections"][0]["vantage"] == "server"
-    assert "no connection 3" in airloom("analyze", server, "--connection", "3").err
-    assert airloom("analyze", server, "--stall", "1").code == 2
-    assert airloom("analyze", str(run.capture)).code == 0
+    assert json.loads(inside("analyze", server, "--json").out)["connections"][0]["vantage"] == "server"
+    assert "no connection 3" in inside("analyze", server, "--connection", "3").err
+    assert inside("analyze", server, "--stall", "1").code == 2
+    assert inside("analyze", str(run.capture)).code == 0
     Path("other.json").write_text('{"log": {}}')
-    assert "not a qlog" in airloom("analyze", "other.json").err
+    assert "not a qlog" in inside("analyze", "other.json").err
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_behind_a_retry_a_connection_is_called_by_the_id_that_its_client_sent_to
     with serving(tmp_path / "www") as at:
         # So many handshakes that others are asked to come again.
         openings(at, 64)
-        one = airloom("h3", "get", f"https://{at}/file", "-o", str(tmp_path / "got"))
+        one = inside("h3", "get", f"https://{at}/file", "-o", str(tmp_path / "got"))
         assert one.code == 0, one.err
     (client,) = logs.glob("*_client.sqlog")
     name, kinds = first_id(client)

@@ -19,7 +19,7 @@ from airloom.cli import call
 from airloom.errors import CannotWrite, UsageError
 from airloom.folder import Folder
 from tests import wireshark
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 from tests.conftest import needs
 
 TRANSFER = """\
@@ -50,7 +50,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def test_every_file_but_the_manifest_is_the_same_for_the_same_seed(transfer: Path) -> None:
-    first = airloom("run", transfer, "--plot", "--seed", "7", "--out", "first")
+    first = inside("run", transfer, "--plot", "--seed", "7", "--out", "first")
     second = airloom("run", transfer, "--plot", "--seed", "7", "--out", "second", PYTHONHASHSEED="5", TZ="Asia/Tokyo")
     assert first.code == second.code == 0
     assert hashes(Path("first")) == hashes(Path("second"))
@@ -166,7 +166,7 @@ def test_wireshark_reads_datagrams_and_the_radio_link_layer(options: list[str]) 
 
 
 def test_a_run_that_is_not_done_in_time_is_an_error_and_leaves_nothing(transfer: Path, tmp_path: Path) -> None:
-    done = airloom("run", transfer, "--set", "run.limit=1s")
+    done = inside("run", transfer, "--set", "run.limit=1s")
     assert done.code == 4
     assert "not done within run.limit = 1s" in done.err
     assert list(tmp_path.iterdir()) == [transfer]
@@ -176,10 +176,10 @@ def test_a_folder_that_is_no_run_is_left_alone(transfer: Path, tmp_path: Path) -
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
-    done = airloom("run", transfer, "--out", mine)
+    done = inside("run", transfer, "--out", mine)
     assert done.code == 2
     assert "is not a result folder" in done.err
-    assert airloom("run", transfer, "--out", mine, "--force").code == 2, "what is not ours is never replaced"
+    assert inside("run", transfer, "--out", mine, "--force").code == 2, "what is not ours is never replaced"
     assert [p.name for p in mine.iterdir()] == ["thesis.txt"]
 
 
@@ -241,7 +241,7 @@ def test_new_places_have_the_time_and_a_number_where_they_are_taken() -> None:
 @pytest.mark.parametrize("words", [["run"], ["sweep", "--seeds", "1"]])
 def test_a_place_that_the_system_refuses_is_said_with_what_to_do(transfer: Path, words: list[str]) -> None:
     verb, *more = words
-    done = airloom(verb, transfer, *more, "--out", "/proc/nope")
+    done = inside(verb, transfer, *more, "--out", "/proc/nope")
     assert done.code == 4
     assert done.err == (
         "airloom: cannot create /proc/nope/: no such file or directory; choose another place with --out\n"

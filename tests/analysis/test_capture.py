@@ -10,7 +10,7 @@ import pytest
 import airloom as al
 from airloom import plot
 from airloom.errors import UsageError
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 from tests.conftest import needs, needs_laboratory
 from tests.wireshark import fields, frames
 
@@ -117,7 +117,7 @@ def test_at_the_receiver_causes_do_not_show_and_the_outage_is_the_first_stall(tm
     assert "timer-retransmission" not in found.trace.filter(side=1)["kind"].unique().to_list()
     assert server["rhythm"]["count"] > 10 * len(server["stalls"]), "rounds of the radio link"
     assert any(stall["begin_s"] < 20.1 and stall["end_s"] > 23 for stall in server["stalls"])
-    done = airloom("analyze", capture)
+    done = inside("analyze", capture)
     rows = [line.split() for line in done.out.splitlines()]
     assert rows[2][4:5] + rows[2][8:10] == ["server", "-", "-"], "no timeouts and no round trips"
     lasting = [float(row[2]) for row in rows[4:]]
@@ -148,7 +148,7 @@ def test_a_cut_file_counts_up_to_the_cut(lossy: al.Run, tmp_path: Path) -> None:
     octets = (lossy.folder / "trace.pcapng").read_bytes()
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes(octets[: len(octets) // 2])
-    done = airloom("analyze", cut, "--json")
+    done = inside("analyze", cut, "--json")
     assert done.code == 0
     report = json.loads(done.out)
     assert "cut" in report["unreadable"]
@@ -165,7 +165,7 @@ def test_what_is_no_capture_is_said_in_a_line(tmp_path: Path) -> None:
         ("missing.pcap", "No such file"),
         (".", "directory"),
     ):
-        done = airloom("analyze", tmp_path / name)
+        done = inside("analyze", tmp_path / name)
         assert (done.code, done.out) == (2, "")
         assert why in done.err
         assert done.err.count("\n") <= 1
@@ -175,7 +175,7 @@ def test_what_is_no_capture_is_said_in_a_line(tmp_path: Path) -> None:
 
 def test_the_command_prints_connections_and_writes_trace_and_figure(lossy: al.Run, tmp_path: Path) -> None:
     capture = lossy.folder / "trace.pcapng"
-    done = airloom("analyze", capture, "--plot", tmp_path / "f.svg", "--trace", tmp_path / "t.csv", "--stall", "0.1")
+    done = inside("analyze", capture, "--plot", tmp_path / "f.svg", "--trace", tmp_path / "t.csv", "--stall", "0.1")
     assert done.code == 0, done.err
     assert "10.77.0.1:80" in done.out
     assert "after duplicate acknowledgements" in done.err
@@ -188,7 +188,7 @@ def test_the_command_prints_connections_and_writes_trace_and_figure(lossy: al.Ru
         (("--connection", "7"), "there is no connection 7"),
         (("--trace", tmp_path / "no" / "t.csv"), "No such file"),
     ):
-        wrong = airloom("analyze", capture, *words)
+        wrong = inside("analyze", capture, *words)
         assert (wrong.code, why in wrong.err) == (2, True), wrong.err
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 
 PAGE = """\
 runs = 5
@@ -24,12 +24,12 @@ def gates(rules: str) -> Path:
 
 
 def test_exit_code_junit_and_markdown_say_whether_the_rules_hold(tmp_path: Path) -> None:
-    code, out, err = airloom("gate", gates('"page_load_s.median <= 60"'), "--junit", "ok.xml", "--summary-md", "s.md")
+    code, out, err = inside("gate", gates('"page_load_s.median <= 60"'), "--junit", "ok.xml", "--summary-md", "s.md")
     assert code == 0, err
     assert "pass" in out
     suite = ElementTree.parse("ok.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "0")
-    code, out, _ = airloom("gate", gates('"page_load_s.median <= 1"'), "--junit", "bad.xml", "--summary-md", "s.md")
+    code, out, _ = inside("gate", gates('"page_load_s.median <= 1"'), "--junit", "bad.xml", "--summary-md", "s.md")
     assert code == 1
     root = ElementTree.parse("bad.xml").getroot()
     assert root.tag == "testsuites"
@@ -46,7 +46,7 @@ def test_exit_code_junit_and_markdown_say_whether_the_rules_hold(tmp_path: Path)
 
 def test_the_same_gate_gives_the_same_figures() -> None:
     file = gates('"page_load_s.p75 <= 60", "resent.mean >= 0"')
-    said = [json.loads(airloom("gate", file, "--json").out) for _ in range(2)]
+    said = [json.loads(inside("gate", file, "--json").out) for _ in range(2)]
     assert said[0] == said[1]
     assert [row["low"] == row["value"] == row["high"] for row in said[0]["rules"]] == [True, True]
 
@@ -61,22 +61,22 @@ def test_github_is_told_by_its_own_lines_and_nobody_else() -> None:
 
 def test_a_baseline_is_made_and_held_against() -> None:
     rule = '{ measure = "page_load_s.mean", vs = "before.json", max_regression = "1 %" }'
-    assert airloom("gate", gates(rule)).code == 2
-    code, _, err = airloom("gate", gates('"page_load_s.mean <= 60"'), "--write-baseline", "before.json")
+    assert inside("gate", gates(rule)).code == 2
+    code, _, err = inside("gate", gates('"page_load_s.mean <= 60"'), "--write-baseline", "before.json")
     assert code == 0, err
     said = json.loads(Path("before.json").read_text())
     assert len(said["gates"]["page"]["umts-page"]["values"]["page_load_s"]) == 5
     assert said["machine"]["cpus"] > 0
-    assert airloom("gate", gates(rule)).code == 0
+    assert inside("gate", gates(rule)).code == 0
     slower = f'[gate.page]\nscenario = "umts-page"\nruns = 5\nset."links.radio.loss.downlink" = 0.3\nrules = [{rule}]\n'
     Path("gates.toml").write_text(slower)
-    assert airloom("gate", "gates.toml").code == 1
+    assert inside("gate", "gates.toml").code == 1
 
 
 def test_what_is_unclear_passes_unless_it_is_strict() -> None:
     file = gates('"no_such_measure.mean <= 1"')
-    assert airloom("gate", file).code == 0
-    code, out, _ = airloom("gate", file, "--strict", "--junit", "j.xml")
+    assert inside("gate", file).code == 0
+    code, out, _ = inside("gate", file, "--strict", "--junit", "j.xml")
     assert code == 3
     assert "unclear" in out
     assert "unclear" in Path("j.xml").read_text()
@@ -102,7 +102,7 @@ def test_what_is_unclear_passes_unless_it_is_strict() -> None:
 )
 def test_a_wrong_file_is_one_line_and_exit_code_2(text: str, said: str) -> None:
     Path("gates.toml").write_text(text)
-    code, out, err = airloom("gate", "gates.toml")
+    code, out, err = inside("gate", "gates.toml")
     assert (code, out) == (2, ""), err
     assert said in err
     assert len(err.splitlines()) <= 2

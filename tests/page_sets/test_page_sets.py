@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 import airloom as al
 from airloom import page_sets
 from airloom.errors import UsageError
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 
 BUILT_IN = Path(__file__).parents[2] / "crates/apps/src/pages/news-2004.json"
 
@@ -125,19 +125,19 @@ def test_a_visit_of_a_real_browser_is_a_page_set(browser: Browser, tmp_path: Pat
 
 
 def test_the_command_line_makes_and_shows_sets(tmp_path: Path) -> None:
-    made = airloom("pages", "news", "--pages", "3", "--out", tmp_path / "news.json")
+    made = inside("pages", "news", "--pages", "3", "--out", tmp_path / "news.json")
     assert made.code == 0, made.err
-    shown = json.loads(airloom("pages", "show", tmp_path / "news.json", "--json").out)
+    shown = json.loads(inside("pages", "show", tmp_path / "news.json", "--json").out)
     assert [page["page"] for page in shown["pages"]] == [1, 2, 3]
     assert "www" in shown["servers"]
-    again = airloom("pages", "news", "--out", tmp_path / "news.json")
+    again = inside("pages", "news", "--out", tmp_path / "news.json")
     assert again.code == 2
     assert "exists" in again.err
-    files = airloom("pages", "files", tmp_path / "news.json", "--out", tmp_path / "site")
+    files = inside("pages", "files", tmp_path / "news.json", "--out", tmp_path / "site")
     assert files.code == 0, files.err
-    found = airloom("pages", "folder", tmp_path / "site/www", "--out", tmp_path / "folder.json")
+    found = inside("pages", "folder", tmp_path / "site/www", "--out", tmp_path / "folder.json")
     assert found.code == 0, found.err
-    bad = airloom("pages", "har", tmp_path / "news.json")
+    bad = inside("pages", "har", tmp_path / "news.json")
     assert (bad.code, bad.out, len(bad.err.splitlines())) == (2, "", 1)
 
 

@@ -15,7 +15,7 @@ from airloom.analysis import sequences
 from airloom.errors import UsageError
 from airloom.report import events
 from airloom.scenario import parse
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 
 LOSS = "links.wire.loss"
 
@@ -125,16 +125,16 @@ def test_the_command_line_draws_as_wide_as_it_is_told(wire: Path) -> None:
         return float(found[1])
 
     wide = ("--plot", "--width-mm", "88")
-    assert airloom("run", wire, *wide, "--out", "run").code == 0
-    assert airloom("sweep", wire, "--vary", f"{LOSS}=0,0.1", "--seeds", "1..2", *wide, "--out", "sweep").code == 0
-    assert airloom("list", "scenarios", wire, "--picture", "--width-mm", "88", "--out", "net.svg").code == 0
+    assert inside("run", wire, *wide, "--out", "run").code == 0
+    assert inside("sweep", wire, "--vary", f"{LOSS}=0,0.1", "--seeds", "1..2", *wide, "--out", "sweep").code == 0
+    assert inside("list", "scenarios", wire, "--picture", "--width-mm", "88", "--out", "net.svg").code == 0
     for picture in ("run/time-sequence.svg", "sweep/response-links.wire.loss.svg", "net.svg"):
         assert width(Path(picture)) == pytest.approx(column, abs=0.01)
     for words, why in (
         (("run", wire, "--width-mm", "88"), "--width-mm 88: there is a picture with --plot only"),
         (("run", wire, "--plot", "--width-mm", "3"), "--width-mm"),
     ):
-        done = airloom(*words)
+        done = inside(*words)
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert why in done.err
 

@@ -17,7 +17,7 @@ from airloom.cli import call
 from airloom.errors import UsageError
 from airloom.report import events
 from airloom.report.page import command_line
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 from tests.report.browser import COLOURED, Open, drag
 
 RECORDS = {"run.record": ["packets", "pcapng", "congestion"]}
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_command_writes_one_file_that_says_what_it_is_about(folder: Path) -> None:
-    done = airloom("report", folder)
+    done = inside("report", folder)
     assert done.code == 0, done.err
     text = Path(done.out.strip()).read_text()
     assert "<h1>A page of nine objects" in text
@@ -210,14 +210,14 @@ def test_names_from_a_scenario_are_text_and_not_markup(tmp_path: Path, look: Ope
 def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="neither a run nor a sweep"):
         report.build(tmp_path)
-    done = airloom("report", tmp_path)
+    done = inside("report", tmp_path)
     assert done.code == 2
     assert len(done.err.splitlines()) == 1
-    assert airloom("report", tmp_path / "missing").code == 2
+    assert inside("report", tmp_path / "missing").code == 2
 
 
 def test_the_json_says_where_the_report_is(folder: Path, tmp_path: Path) -> None:
-    done = airloom("report", folder, "--json", "--out", tmp_path / "elsewhere.html")
+    done = inside("report", folder, "--json", "--out", tmp_path / "elsewhere.html")
     said = json.loads(done.out)
     assert Path(said["report"]).stat().st_size == said["octets"]
     # Links lead back to the run's files.

@@ -10,7 +10,7 @@ import pytest
 from airloom import interpreter
 from airloom.errors import UsageError
 from airloom.study import document, execute, names, open_study, outcome, replication, shipping, text
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 from tests.study.test_study import changed, folder
 
 __all__ = ["folder"]
@@ -31,20 +31,20 @@ def taken(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_that_ships_is_shown_where_nothing_was_run(taken: Path) -> None:
-    done = airloom("study", "report", taken)
+    done = inside("study", "report", taken)
     assert done.code == 0, done.err
     assert done.out.startswith("small-objects, full: of 4 claims 2 computed: 1 holds, 1 fitted, 2 not-covered")
     assert "the full run that ships" in done.err
     assert Path("runs/studies/small-objects/shipped/report.html").is_file()
-    figure = airloom("study", "report", taken, "--figure", "times", "--png")
+    figure = inside("study", "report", taken, "--figure", "times", "--png")
     assert Path(figure.out.strip()).read_bytes().startswith(b"\x89PNG")
-    claim = json.loads(airloom("study", "report", taken, "--claim", "X3", "--json").out)
+    claim = json.loads(inside("study", "report", taken, "--claim", "X3", "--json").out)
     assert [(row["id"], row["verdict"]) for row in claim] == [
         ("X3", "not-covered"),
         ("X3.done", "holds"),
         ("X3.missing", "not-covered"),
     ]
-    assert json.loads(airloom("study", "report", taken, "--json").out)["depth"] == "full"
+    assert json.loads(inside("study", "report", taken, "--json").out)["depth"] == "full"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_run_that_ships_is_shown_where_nothing_was_run(taken: Path) -> None:
     ],
 )
 def test_what_is_not_there_is_said_with_what_is(taken: Path, words: list[str], says: str) -> None:
-    done = airloom("study", "report", taken, *words)
+    done = inside("study", "report", taken, *words)
     assert done.code == 2
     assert says in done.err
     assert len(done.err.splitlines()) <= 2
@@ -120,12 +120,12 @@ def test_a_full_run_that_contradicts_the_one_that_ships_is_told(taken: Path, tmp
 
 
 def test_another_reading_stands_beside_the_default(folder: Path) -> None:
-    done = airloom("study", "run", folder, "--quick", "--reading", "delay=fast slow")
+    done = inside("study", "run", folder, "--quick", "--reading", "delay=fast slow")
     assert done.code == 0, done.err
     assert "delay: 'much, and a fast slow wire' in place of '20 ms', in wire" in done.err
     (first,) = [line.split() for line in done.out.splitlines() if line.startswith("X1")]
     assert first[1:3] == ["differs", "holds"]
-    again = airloom("study", "run", folder, "--quick", "--set", "links.wire.delay=90ms", "--json")
+    again = inside("study", "run", folder, "--quick", "--set", "links.wire.delay=90ms", "--json")
     rows = {row["id"]: row for row in json.loads(again.out)["claims"]}
     assert rows["X1"]["verdict"] == "holds"
 
@@ -142,17 +142,17 @@ def test_another_reading_stands_beside_the_default(folder: Path) -> None:
     ],
 )
 def test_wrong_readings_and_settings_are_said_with_what_there_is(folder: Path, words: list[str], says: str) -> None:
-    done = airloom("study", "run", folder, "--quick", *words)
+    done = inside("study", "run", folder, "--quick", *words)
     assert done.code == 2
     assert says in done.err
 
 
 def test_a_copy_is_a_study_of_its_own(tmp_path: Path) -> None:
-    done = airloom("study", "copy", "tsaoussidis", tmp_path / "mine")
+    done = inside("study", "copy", "tsaoussidis", tmp_path / "mine")
     assert done.code == 0, done.err
     assert open_study(tmp_path / "mine").claims == open_study("wave-and-wait").claims
     assert not (tmp_path / "mine" / "shipped").exists()
-    assert airloom("study", "copy", "tsaoussidis", tmp_path / "mine").code == 2
+    assert inside("study", "copy", "tsaoussidis", tmp_path / "mine").code == 2
 
 
 def test_studies_go_by_their_authors() -> None:
@@ -161,7 +161,7 @@ def test_studies_go_by_their_authors() -> None:
         "sctp-http-egprs",
         "wave-and-wait",
     ]
-    listed = airloom("study", "list").out
+    listed = inside("study", "list").out
     assert "wave-and-wait, or tsaoussidis: V. Tsaoussidis, A. Lahanas, H. Badr (2000): Wave & Wait Protocol" in listed
 
 

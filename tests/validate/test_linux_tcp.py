@@ -11,7 +11,7 @@ from airloom.errors import UsageError
 from airloom.run import measure
 from airloom.scenario import parse
 from airloom.validate.linux_tcp import Verdict, compare, records, scenario, wheel_position
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 
 DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
 
@@ -36,7 +36,7 @@ def test_every_kind_of_case_meets_its_bars() -> None:
 
 
 def test_the_table_has_a_line_per_bar() -> None:
-    done = airloom("validate", "linux-tcp", DATA)
+    done = inside("validate", "linux-tcp", DATA)
     assert done.code == 0
     lines = done.out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [CLASSIC] * 4 + [CLEAN] * 2 + [LATER] * 3
@@ -59,7 +59,7 @@ def test_a_missed_bar_is_exit_code_1(
     record = json.loads((DATA / f"{case}.json").read_text())
     record["runs"] = [change(r) for r in record["runs"]]
     (tmp_path / "changed.json").write_text(json.dumps(record))
-    done = airloom("validate", "linux-tcp", tmp_path, "--json")
+    done = inside("validate", "linux-tcp", tmp_path, "--json")
     assert done.code == 1
     found = json.loads(done.out)
     assert found["missed"] == [case]
@@ -129,11 +129,11 @@ def test_a_position_that_is_known_goes_into_the_scenario() -> None:
 
 
 def test_folders_that_hold_no_records_are_wrong_use(tmp_path: Path) -> None:
-    assert airloom("validate", "linux-tcp", tmp_path).code == 2
-    assert airloom("validate", "linux-tcp", tmp_path / "nowhere").code == 2
-    assert airloom("validate", "windows-tcp", DATA).code == 2
+    assert inside("validate", "linux-tcp", tmp_path).code == 2
+    assert inside("validate", "linux-tcp", tmp_path / "nowhere").code == 2
+    assert inside("validate", "windows-tcp", DATA).code == 2
     (tmp_path / "broken.json").write_text('{"case": {}}')
     with pytest.raises(UsageError, match=r"broken\.json is not a record"):
         records(tmp_path)
     shutil.copy(DATA / "README.md", tmp_path / "README.json")
-    assert airloom("validate", "linux-tcp", tmp_path).code == 2
+    assert inside("validate", "linux-tcp", tmp_path).code == 2
