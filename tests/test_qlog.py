@@ -369,7 +369,7 @@ def test_behind_a_retry_a_connection_is_called_by_the_id_that_its_client_sent_to
     with serving(tmp_path / "www") as at:
         # So many handshakes that others are asked to come again.
         openings(at, 64)
-        one = inside("h3", "get", f"https://{at}/file", "-o", str(tmp_path / "got"))
+        one = airloom("h3", "get", f"https://{at}/file", "-o", str(tmp_path / "got"))
         assert one.code == 0, one.err
     (client,) = logs.glob("*_client.sqlog")
     name, kinds = first_id(client)

@@ -32,7 +32,10 @@ def airloom(*arguments: str | Path, **environment: str) -> Done:
 
 def inside(*arguments: str | Path) -> Done:
     """Runs `airloom` in this process, which takes as long as what it does: for many commands that do little."""
-    out, err = io.StringIO(), io.StringIO()
+    # Some write octets.
+    written = io.BytesIO()
+    out, err = io.TextIOWrapper(written, "utf-8", newline=""), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = call([*map(str, arguments)])
-    return Done(code, out.getvalue(), err.getvalue())
+    out.flush()
+    return Done(code, written.getvalue().decode(), err.getvalue())

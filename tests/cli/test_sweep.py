@@ -10,7 +10,7 @@ import pytest
 
 import airloom as al
 from airloom.cli import call
-from tests.cli.shell import Done, airloom
+from tests.cli.shell import Done, airloom, inside
 from tests.sweep.conftest import FETCH
 
 
@@ -29,7 +29,7 @@ def here(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Done:
 
 
 def test_a_row_per_point_and_the_last_line_says_where_and_what_next(fetch_file: Path) -> None:
-    done = airloom("sweep", fetch_file, "--vary", "links.wire.loss=0,0.1", "--seeds", "1..5", "--out", "s")
+    done = inside("sweep", fetch_file, "--vary", "links.wire.loss=0,0.1", "--seeds", "1..5", "--out", "s")
     assert done.code == 0, done.err
     title, *rows = done.out.splitlines()
     assert title.split("  ")[0] == "loss"
@@ -39,7 +39,7 @@ def test_a_row_per_point_and_the_last_line_says_where_and_what_next(fetch_file: 
     *_, spent, last = done.err.splitlines()
     assert spent.startswith("simulated 10 runs in ")
     assert last == "results in s   next: airloom report s"
-    again = airloom("sweep", fetch_file, "--vary", "links.wire.loss=0,0.1", "--seeds", "1..5", "--out", "s")
+    again = inside("sweep", fetch_file, "--vary", "links.wire.loss=0,0.1", "--seeds", "1..5", "--out", "s")
     assert again.out == done.out
     assert again.err.splitlines()[0] == "all 10 runs were there already"
 
@@ -204,9 +204,9 @@ def test_without_standard_files_a_sweep_is_made_all_the_same(fetch_file: Path, c
 
 def test_the_response_is_drawn_for_each_axis_that_varies(fetch_file: Path) -> None:
     axes = ("--vary", "links.wire.loss=0,0.05", "--vary", "links.wire.delay=20ms")
-    done = airloom("sweep", fetch_file, *axes, "--seeds", "1..3", "--out", "s", "--plot")
+    done = inside("sweep", fetch_file, *axes, "--seeds", "1..3", "--out", "s", "--plot")
     assert done.code == 0, done.err
     assert [path.name for path in Path("s").glob("*.svg")] == ["response-links.wire.loss.svg"]
     assert "wrote s/response-links.wire.loss.svg" in done.err
-    plain = airloom("sweep", fetch_file, "--seeds", "1", "--out", "t", "--plot")
+    plain = inside("sweep", fetch_file, "--seeds", "1", "--out", "t", "--plot")
     assert (plain.code, "nothing to draw: nothing was varied" in plain.err) == (0, True)

@@ -18,7 +18,7 @@ from airloom.study import document, execute, names, open_study, outcome, text
 from airloom.study.data import IN_REAL_TIME
 from airloom.study.outcome import Outcome, evaluate
 from airloom.sweep.work import Group, Made
-from tests.cli.shell import airloom
+from tests.cli.shell import inside
 from tests.report.browser import opened
 
 SCENARIO = """\
@@ -403,19 +403,19 @@ def test_running_again_makes_nothing_anew(folder: Path, found: Outcome, tmp_path
 
 
 def test_a_study_that_was_not_run_says_how(folder: Path) -> None:
-    done = airloom("study", "report", folder, "--quick")
+    done = inside("study", "report", folder, "--quick")
     assert done.code == 2
     assert "airloom study run small-objects --quick" in done.err
-    unknown = airloom("study", "report", "nothing")
+    unknown = inside("study", "report", "nothing")
     assert unknown.code == 2
     assert "valid: " in unknown.err
     assert len(unknown.err.splitlines()) == 1
 
 
 def test_shipped_studies_are_listed_with_their_score() -> None:
-    done = airloom("study", "list", "--json")
+    done = inside("study", "list", "--json")
     assert [entry["study"] for entry in json.loads(done.out)] == names()
-    assert "not run here" in airloom("study", "list").out
+    assert "not run here" in inside("study", "list").out
 
 
 def test_the_score_of_the_last_run_is_listed() -> None:
@@ -427,12 +427,12 @@ def test_the_score_of_the_last_run_is_listed() -> None:
         kept = {"depth": depth, "seeds": 7, "score": score, "score_parts": {"holds": 2}, "claims": []}
         (place / "result.json").write_text(json.dumps(kept))
         os.utime(place / "result.json", (when, when))
-    (line,) = [line for line in airloom("study", "list").out.splitlines() if line.startswith(f"{name} ")]
+    (line,) = [line for line in inside("study", "list").out.splitlines() if line.startswith(f"{name} ")]
     assert re.split(r"  +", line)[2:] == ["full", "7", "5 holds, 1 differs", "2 holds"]
-    (entry,) = [each for each in json.loads(airloom("study", "list", "--json").out) if each["study"] == name]
+    (entry,) = [each for each in json.loads(inside("study", "list", "--json").out) if each["study"] == name]
     assert entry["score"] == {"holds": 5, "differs": 1}
     (place / "result.json").write_text("{")
-    broken = airloom("study", "list")
+    broken = inside("study", "list")
     assert broken.code == 2
     (said,) = broken.err.splitlines()
     assert said.startswith(f"airloom: runs/studies/{name}/full/result.json cannot be read: ")
@@ -446,7 +446,7 @@ def entries(study: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", names())
 def test_shipped_study_runs_quick_and_turns_no_recorded_verdict_round(name: str, tmp_path: Path) -> None:
-    done = airloom("study", "run", name, "--quick", "--out", tmp_path, "--json")
+    done = inside("study", "run", name, "--quick", "--out", tmp_path, "--json")
     assert done.code == 0, done.err
     said = {claim["id"]: claim["verdict"] for claim in json.loads(done.out)["claims"]}
     recorded = entries(name)["claims"]
@@ -459,7 +459,7 @@ def test_shipped_study_runs_quick_and_turns_no_recorded_verdict_round(name: str,
     lost = {claim for claim, verdict in recorded.items() if verdict != "not-covered" and said[claim] == "not-covered"}
     assert lost == set()
 
-    reported = airloom("study", "report", name, "--quick", "--out", tmp_path)
+    reported = inside("study", "report", name, "--quick", "--out", tmp_path)
     assert reported.code == 0, reported.err
     assert reported.out.splitlines()[0].startswith(f"{name}, quick: of ")
     kept = json.loads((tmp_path / "quick" / "result.json").read_text())
