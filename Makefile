@@ -55,31 +55,33 @@ bench: $(VENV)/stamp-tests ## measure (release): criterion, instruction counts, 
 	@$(BIN)/maturin develop --quiet --release
 	@PYTHON=$(BIN)/python tools/bench/run
 
-NIGHTLY := nightly-rust nightly-python nightly-clocks nightly-studies nightly-peers nightly-package nightly-fuzz
+NIGHTLY := nightly-clocks nightly-python nightly-peers nightly-real nightly-studies nightly-rust nightly-package nightly-fuzz
+# Under `make nightly` everything is there already, and nothing may be installed anew below running tests.
+READY := develop
+# Seconds of fuzzing, for all targets together.
+FUZZ := 10800
+STUDIES := target/nightly/studies
+# Test programs that draw random cases, beside those in the libraries (tests/test_nightly.py).
+RANDOM_TESTS := bodies html_pages tcp_episodes tcp_garbage tcp_linux tcp_properties wbxml_properties wsp_headers
 .PHONY: $(NIGHTLY)
-nightly: $(NIGHTLY) ## the long tests, hours of them; each part is a target of its own: nightly-rust, -python, -clocks, ...
 
-nightly-rust: develop # many more random cases, optimised; QUIC, and networks with it, by its second library
-	CARGO_PROFILE_RELEASE_LTO=off PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 cargo test --release
-	cargo test -p airloom-quic -p airloom-system-tests --features airloom-quic/quinn,airloom-system-tests/quinn
+nightly: build ## the long tests, two hours and a half; each part is a target of its own: nightly-rust, -python, -clocks, ...
+	@$(BIN)/python -m tools.nightly
 
-nightly-python: develop # the slow ones too
-	@tools/peers runners
-	AIRLOOM_KILLS=100 $(BIN)/pytest -m "slow or not slow"
-
-nightly-clocks: develop # virtual time against real time, on a calm machine
+nightly-clocks: $(READY) # virtual time against real time, on a calm machine
 	$(BIN)/airloom validate both-clocks
 	$(BIN)/airloom validate wap-both-clocks --jobs 2
 	$(BIN)/airloom validate h3-both-clocks --jobs 2
 	$(BIN)/airloom validate interop-sim
 	$(BIN)/airloom validate linux-lab tests/data/linux_tcp
 
-nightly-studies: develop # whole, and with real programs
-	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
-		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done
-	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do $(BIN)/airloom study run $$study --real; done
+# A hundred kills of each kind would take an hour. The two files are on a worker each, beside one another.
+nightly-python: $(READY) # the slow ones, and more kills
+	@tools/peers runners
+	AIRLOOM_KILLS=25 $(BIN)/pytest -n auto -m "slow or not slow" tests/emulate/test_kills.py tests/emulate/test_kills_of_tests.py
+	$(BIN)/pytest -n auto -m slow --ignore tests/emulate/test_kills_of_tests.py
 
-nightly-peers: develop # other people's programs
+nightly-peers: $(READY) # other people's programs
 	@tools/peers http3
 	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
 	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
@@ -87,19 +89,35 @@ nightly-peers: develop # other people's programs
 	@rm -rf target/interop
 	$(BIN)/airloom interop run -c airloom,quic-go,aioquic -s airloom,quic-go,aioquic --out target/interop
 
-nightly-package: develop # what users get: the site, a wheel
+nightly-studies: $(READY) # whole, in virtual time
+	@rm -rf $(STUDIES)
+	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
+		$(BIN)/airloom study run $$study --out $(STUDIES)/$$study; $(BIN)/airloom study report $$study --out $(STUDIES)/$$study; done
+
+nightly-real: $(READY) # studies with real programs, after nightly-studies; then no verdict contradicts the run that ships
+	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do \
+		$(BIN)/airloom study run $$study --real --out $(STUDIES)/$$study; done
+	for study in $(STUDIES)/*; do $(BIN)/python tools/replications.py --same $$(basename $$study) $$study/full; done
+
+# Not optimised further: overflows and debug assertions are findings, and everything is built.
+nightly-rust: $(READY) # many more random cases; QUIC, and networks with it, by its second library
+	$(AS_MATURIN) PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=20000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 \
+		cargo test $(ALL) --no-fail-fast --lib $(addprefix --test ,$(RANDOM_TESTS))
+	cargo test -p airloom-quic -p airloom-system-tests --features airloom-quic/quinn,airloom-system-tests/quinn
+
+nightly-package: $(READY) # what users get: the site, a wheel
 	@$(MAKE) --no-print-directory site wheel
 	@$(BIN)/python tools/wheel_check.py dist/*.whl
 
-nightly-fuzz: develop # three hours for all targets; an hour or 100 million executions for each: tools/fuzz alone
-	@$(BIN)/python tools/fuzz --budget 10800
+nightly-fuzz: $(READY) # three hours for all targets; an hour or 100 million executions for each: tools/fuzz alone
+	@$(BIN)/python tools/fuzz --budget $(FUZZ)
 
 docs: develop ## generate docs/reference, and the Rust reference into target/doc
 	cargo run --quiet -p airloom-xtask -- docs
 	$(BIN)/python tools/reference.py
 	$(RUSTDOC)
 
-site: develop ## all documents and references as one site that needs no network: target/site/html/index.html
+site: $(READY) ## all documents and references as one site that needs no network: target/site/html/index.html
 	$(RUSTDOC) --quiet
 	@$(PYTHON) tools/requirements.py docs > $(VENV)/docs.txt
 	@$(BIN)/python -m pip install --quiet -r $(VENV)/docs.txt

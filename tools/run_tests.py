@@ -102,17 +102,19 @@ def run_rust() -> tuple[int, str, float]:
     return int(any(code for code, _ in results)), "".join(text for _, text in results), time.monotonic() - start
 
 
+def idle() -> None:
+    """Puts the process that is begun, first of a session, into the class `SCHED_IDLE`."""
+    if not hasattr(os, "SCHED_IDLE"):
+        return  # not Linux
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    # That counts among the processes of a session only; the sessions, too, count differently (sched(7), autogroup).
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text("19")
+
+
 @contextlib.contextmanager
 def beside(command: list[str]) -> Iterator[None]:
     """Runs a command silently beside the block, with the processor time that is left over, and waits for it."""
-
-    def idle() -> None:
-        if not hasattr(os, "SCHED_IDLE"):
-            return  # not Linux
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        # That counts among the processes of a session only; the sessions, too, count differently (sched(7), autogroup).
-        with contextlib.suppress(OSError):
-            Path("/proc/self/autogroup").write_text("19")
 
     null = subprocess.DEVNULL
     process = subprocess.Popen(

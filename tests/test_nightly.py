@@ -1,0 +1,69 @@
+"""`make nightly`: which parts run when, in which class, and what is said of them."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tools import nightly
+
+ROOT = Path(__file__).parent.parent
+
+#: Stands for make: writes down when each part began, in which class (proc_pid_stat (5), policy) and when it ended;
+#: `nightly-rust` fails. A shell is up at once even in the class SCHED_IDLE on a busy machine.
+MAKE = """\
+part=${1#nightly-}; ready=$2; fuzz=$3
+set -- $(cat /proc/$$/stat)
+case ${41} in 5) how=idle ;; *) how="as others" ;; esac
+echo "$part begins $how" >> "$NOTES"
+[ "$ready" = READY= ] || exit 2
+echo "$fuzz"
+[ $part != studies ] || sleep 0.3
+echo "$part ends" >> "$NOTES"
+[ $part != rust ]
+"""
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
+    monkeypatch.setattr(nightly, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(nightly, "ROOT", tmp_path)
+    (tmp_path / "make.sh").write_text(MAKE)
+    return ["sh", str(tmp_path / "make.sh")]
+
+
+def test_what_computes_runs_behind_what_looks_at_the_clock(
+    make: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nightly.main(["--minutes", "600"], make) == 1
+    notes = (tmp_path / "notes").read_text().splitlines()
+    assert notes[:2] == ["clocks begins as others", "clocks ends"]
+    began = {part: how for part, _, how in (note.partition(" begins ") for note in notes) if how}
+    assert began == {
+        **dict.fromkeys((*nightly.ALONE, *nightly.FRONT), "as others"),
+        **dict.fromkeys(nightly.BEHIND, "idle"),
+    }
+    assert notes.index("python begins as others") < notes.index("studies ends") < notes.index("real begins as others")
+    assert notes[-1] in ("fuzz ends", "real ends")
+    assert 35_000 < int((tmp_path / "logs" / "fuzz.log").read_text().removeprefix("FUZZ=")) <= 36_000
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(nightly.ALONE) + len(nightly.FRONT) + len(nightly.BEHIND) + 1
+    (failed,) = [line for line in lines if "FAILED" in line]
+    assert failed.startswith("nightly-rust ")
+    assert failed.endswith(os.path.join("logs", "rust.log"))
+    assert lines[-1].endswith("; failed: rust")
+
+
+def test_every_test_program_that_draws_cases_draws_many_at_night() -> None:
+    draws = re.compile(r"\bcases\(\d+\)|AIRLOOM_(EPISODES|FUZZ_CASES|TRANSFER)\b")
+    files = [*ROOT.glob("crates/*/tests/*.rs"), *ROOT.glob("fuzz/bodies/tests/*.rs")]
+    (listed,) = re.findall(r"^RANDOM_TESTS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert listed.split() == sorted(file.stem for file in files if draws.search(file.read_text()))
+
+
+def test_every_part_is_a_target_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for part in (*nightly.ALONE, *nightly.FRONT, *nightly.BEHIND):
+        assert f"\nnightly-{part}: $(READY) #" in makefile

@@ -1,0 +1,122 @@
+"""Runs all parts of `make nightly` in two lanes, and says what each took: `python -m tools.nightly [--minutes N]`.
+
+Laboratories wait most of the time. So what looks at the clock is in front, one part after the other, and what computes
+is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. The comparison of the two
+clocks is first and by itself. Fuzzing is last behind and gets what is left of the time.
+
+A part is a target of the Makefile. What it prints is in `target/nightly/PART.log`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from tools.run_tests import ROOT, idle
+
+LOGS = ROOT / "target" / "nightly"
+ALONE = ("clocks",)
+FRONT = ("python", "peers", "real")
+BEHIND = ("studies", "rust", "package", "fuzz")
+#: Waits for another one: claims that rest on real programs are judged with what was simulated.
+AFTER = {"real": "studies"}
+#: Seconds of fuzzing at least, whatever the time.
+FUZZ_S = 600
+
+
+class Row(NamedTuple):
+    """A part that has ended."""
+
+    part: str
+    code: int
+    seconds: float
+
+
+class Night:
+    """The parts that have ended, those that run, and when all shall have ended."""
+
+    def __init__(self, minutes: float, make: list[str]) -> None:
+        self.end = time.monotonic() + 60 * minutes
+        self.make = make
+        self.rows: list[Row] = []
+        self.ended = {part: threading.Event() for part in (*ALONE, *FRONT, *BEHIND)}
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.stopped = False
+
+    def part(self, part: str, *, behind: bool = False) -> None:
+        """Runs one; its output goes to a file."""
+        if part in AFTER:
+            self.ended[AFTER[part]].wait()
+            if self.stopped:
+                return
+        begin = time.monotonic()
+        left = max(FUZZ_S, round(self.end - begin))
+        with (LOGS / f"{part}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*self.make, f"nightly-{part}", "READY=", f"FUZZ={left}"],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=idle if behind else None,
+            )
+            self.running.add(process)
+            code = process.wait()
+            self.running.discard(process)
+        row = Row(part, code, time.monotonic() - begin)
+        self.rows.append(row)
+        print(line(row), flush=True)
+        self.ended[part].set()
+
+    def lane(self, parts: Iterable[str], *, behind: bool = False) -> None:
+        """Runs one after the other."""
+        for part in parts:
+            if not self.stopped:
+                self.part(part, behind=behind)
+
+    def stop(self) -> None:
+        """Ends what runs, with all that it has started; nothing begins any more."""
+        self.stopped = True
+        for event in self.ended.values():
+            event.set()
+        for process in list(self.running):
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def line(row: Row) -> str:
+    """What became of a part."""
+    told = "ok" if row.code == 0 else f"FAILED: {(LOGS / f'{row.part}.log').relative_to(ROOT)}"
+    return f"nightly-{row.part:<8}  {row.seconds / 60:6.1f} min  {told}"
+
+
+def main(words: list[str], make: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=150, metavar="N", help="that all shall take: 150")
+    night = Night(parser.parse_args(words).minutes, make)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    begin = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            night.lane(ALONE)
+            lanes = [pool.submit(night.lane, FRONT), pool.submit(night.lane, BEHIND, behind=True)]
+            for each in lanes:
+                each.result()
+        except BaseException:
+            night.stop()
+            raise
+    failed = [row.part for row in night.rows if row.code]
+    print(f"nightly: {(time.monotonic() - begin) / 60:.1f} min; failed: {', '.join(failed) or 'nothing'}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], ["make", "--no-print-directory"]))
