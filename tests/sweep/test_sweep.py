@@ -266,6 +266,24 @@ def test_a_panic_of_a_run_with_a_folder_is_the_error_of_that_run(
     assert sweep.run(out="s").session is None, "nothing is left to be made"
 
 
+def test_a_panic_where_the_scenario_of_a_point_is_read_is_said_before_anything_runs(
+    fetch: Scenario, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("fetch.toml").write_bytes(fetch.text)
+
+    def some(given: bytes, file: str, settings: list[tuple[str, str]], real: list[str]) -> _core.Scenario:
+        if (LOSS, "0.123") in settings:
+            panic()
+        return _core.Scenario(given, file, settings, real)
+
+    monkeypatch.setitem(vars(work), "Scenario", some)
+    assert call(["sweep", "fetch.toml", "--vary", f"{LOSS}=0.1,0.123", "--out", "s"]) == 4
+    *_, line = capsys.readouterr().err.splitlines()
+    said = rf"airloom: {LOSS}=0.123: a fault in airloom at test_sweep.py:\d+: PanicException: index out of bounds: .*"
+    assert re.fullmatch(said, line), line
+    assert not Path("s").exists()
+
+
 def test_an_error_that_nobody_foresaw_is_the_error_of_its_run(fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails() -> None:
         raise KeyError("x")

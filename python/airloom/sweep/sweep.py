@@ -24,7 +24,7 @@ from airloom.sweep.axes import Axis, Label, Point
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.runner import Runner, TooManyFailures
 from airloom.sweep.times import Progress
-from airloom.sweep.work import Variant, names
+from airloom.sweep.work import Variant, fault, names
 from airloom.sweep.work import scenario as scenario_at
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class Sweep:
             self.scenarios[variant] = scenario_at(variant)
         except ScenarioError as error:
             raise UsageError(str(error).replace("--set ", "--vary ", 1)) from None
+        except (OSError, UsageError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            settings = ", ".join(f"{key}={value}" for key, value in point.settings.items())
+            raise RunError(f"{settings or self.name}: {fault(error)}") from None
 
     @property
     def name(self) -> str:
