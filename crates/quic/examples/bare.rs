@@ -197,7 +197,7 @@ fn turn(own: &mut End, other: &mut End, now: u64, task: Task, piece: &Bytes, buf
     let mut sent = 0;
     loop {
         buffer.clear();
-        let Some(transmit) = library::transmit(connection, at, buffer) else { break };
+        let Some(transmit) = library::transmit(connection, to_library(at), buffer) else { break };
         other.free = other.free.max(now) + (transmit.size as u64 + AROUND) * task.octet;
         other.coming.push_back((other.free + task.delay, BytesMut::from(&buffer[..transmit.size])));
         sent += 1;

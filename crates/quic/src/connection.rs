@@ -14,6 +14,7 @@ use airloom_base::{
 use crate::clock::{from_library, to_library};
 use crate::config::{BASE_DATAGRAM, Migration};
 use crate::datagram::{datagram, payload};
+use crate::guard::Guard;
 use crate::host::{PLAIN, Shared, overhead};
 use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
 use crate::pace::Meter;
@@ -51,8 +52,7 @@ pub struct Connection {
     skips: bool,
     /// Datagrams that leave first: their ways, marks for ECN, and they themselves.
     waiting: Vec<(usize, u8, Packet)>,
-    /// When a client was asked last whether it is where it was.
-    asked: Option<Instant>,
+    guard: Guard,
     /// Datagrams that have said that it is over, since something came or was due.
     farewells: usize,
     is_established: bool,
@@ -95,7 +95,7 @@ impl Connection {
             streams,
             skips: false,
             waiting: Vec::new(),
-            asked: None,
+            guard: Guard::default(),
             farewells: 0,
             is_established: false,
             is_open: false,
@@ -139,9 +139,10 @@ impl Connection {
         meter: Arc<Meter>,
         quic: (ConnectionHandle, library::Connection),
         trace: Option<Trace>,
+        guard: Guard,
     ) -> Self {
         let mut new = Connection::new(host, path, ports, spoken, meter);
-        (new.quic, new.skips, new.trace) = (Some(quic), true, trace);
+        (new.quic, new.skips, new.trace, new.guard) = (Some(quic), true, trace, guard);
         new
     }
 
@@ -260,7 +261,7 @@ impl Connection {
         }
         self.spare.clear();
         self.spare.reserve_exact(USUAL_DATAGRAM);
-        let sent = library::transmit(quic, now, &mut self.spare)?;
+        let sent = self.guard.transmit(quic, to_library(now), &mut self.spare)?;
         // Most datagrams of a page are far shorter than the room for one.
         let octets = self.spare[..sent.size].to_vec();
         if let (Some(trace), Some((_, quic))) = (&self.trace, &self.quic) {
@@ -269,27 +270,6 @@ impl Connection {
         let way = self.way_to(sent.destination, sent.src_ip);
         let ports = self.ways.get(way).map_or(self.ways.first().ports, |way| way.ports);
         Some((way, sent.ecn.map_or(0, |ecn| ecn as u8), datagram(ports, octets)))
-    }
-
-    /// A packet comes from an address of the client's that the library does not know: the client moves, or somebody has copied a packet of
-    /// its and was faster. A PING leaves by the path in use, before the library changes to the other one.
-    //= RFC 9000 (9.3.3): the path before is asked as well, which makes a client that is still there send a packet from there; that is
-    //= newer than the copy, and the server goes back.
-    fn ask_where_it_was(&mut self, now: Instant, remote: SocketAddr) {
-        let usual = self.round_trip();
-        let Some((_, quic)) = &mut self.quic else { return };
-        if self.is_opener
-            || !self.is_established
-            || self.waiting.len() >= MOST_WAITING
-            // Whoever knows the connection's id may have as many addresses as they like.
-            || self.asked.is_some_and(|asked| now - asked < usual)
-            || !library::ask_before_moving(quic, remote)
-        {
-            return;
-        }
-        self.asked = Some(now);
-        let ping = self.next_datagram(now);
-        self.waiting.extend(ping);
     }
 
     /// Something came over this way, from there: what that says of paths.
@@ -423,7 +403,13 @@ impl Transport for Connection {
         let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
         let (local, ports) = (way.path.local, way.ports);
         let remote = (way.path.remote, ports.1).into();
-        self.ask_where_it_was(cx.now, remote);
+        let Some((_, quic)) = &mut self.quic else { return };
+        if self.guard.received(quic, to_library(cx.now), remote, octets.len())
+            && self.waiting.len() < MOST_WAITING
+        {
+            let ping = self.next_datagram(cx.now);
+            self.waiting.extend(ping);
+        }
         let Some((own, quic)) = &mut self.quic else { return };
         let mut answer = Vec::new();
         let mut host = self.host.lock();

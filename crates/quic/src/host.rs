@@ -12,6 +12,7 @@ use airloom_base::service::Path;
 
 use crate::config::{BASE_DATAGRAM, Config, Migration, Session};
 use crate::dateless::Dateless;
+use crate::guard::Guard;
 use crate::keylog::KeyLog;
 use crate::library::{
     self, AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
@@ -178,7 +179,7 @@ impl Host {
     /// Says what reads the first packets of strangers; a connection gets settings of its own.
     fn listen(&mut self) {
         let nowhere = Path { local: [0; 4].into(), remote: [0; 4].into(), mtu: 1500 };
-        let reads = self.server(PLAIN, &nowhere, Arc::default(), None);
+        let reads = self.server(PLAIN, &nowhere, Arc::default(), None, &Guard::default());
         self.endpoint.set_server_config(Some(Arc::new(reads)));
     }
 
@@ -257,6 +258,7 @@ impl Host {
         path: &Path,
         meter: Arc<Meter>,
         trace: Option<&Trace>,
+        guard: &Guard,
     ) -> ServerConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: None };
         let real = self.tls.as_ref().and_then(|tls| tls.server(spoken));
@@ -265,7 +267,7 @@ impl Host {
             Some(trace) => trace.server(crypto, &self.opening),
             None => self.opening.listen(crypto),
         };
-        let mut config = ServerConfig::new(crypto, self.tokens.clone());
+        let mut config = ServerConfig::new(guard.around(crypto), self.tokens.clone());
         config.time_source(Arc::new(Dateless)).migration(self.config.migration != Migration::Off);
         config.transport_config(Arc::new(self.transport(path, meter, trace)));
         config

@@ -7,7 +7,7 @@
 //!   host    --->  protocol  (units of no connection, listening ports)        config, profile: what can be set
 //!                    |                                                       clock: moments of the library
 //!   streams <--->  connection  (one library connection; streams: its data)   pace: its congestion controllers
-//!                    |                                                       ways: its paths
+//!                    |                                                       ways: its paths; guard: what goes to strangers
 //!                    |
 //!                  host  (endpoint, names, keys)  --->  session  (handshake, protection)
 //!                                                       qlog: what becomes of each packet, told one by one
@@ -24,6 +24,7 @@ mod config;
 mod connection;
 mod datagram;
 mod dateless;
+mod guard;
 mod host;
 mod keylog;
 mod library;
@@ -40,6 +41,7 @@ mod ways;
 
 pub use config::{Config, Controller, InitialWindow, InitialWindowRule, Migration, Pacing, Session};
 pub use connection::Connection;
+pub use guard::Guard;
 pub use keylog::KeyLog;
 pub use pace::cubic;
 pub use profile::Profile;

@@ -12,6 +12,7 @@ use crate::clock::to_library;
 use crate::config::{Config, Session};
 use crate::connection::Connection;
 use crate::datagram::{datagram, payload};
+use crate::guard::Guard;
 use crate::host::{PLAIN, SERVER_NAME, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
@@ -19,8 +20,8 @@ use crate::real::Tls;
 
 /// What the first look at a unit of no connection gave.
 enum Look {
-    /// It may open one.
-    Opening(Box<Incoming>),
+    /// It may open one, and has so many octets.
+    Opening(Box<Incoming>, usize),
     /// It is answered by this, and nothing is kept.
     Answer(Packet),
 }
@@ -98,7 +99,7 @@ impl Quic {
 
     /// Keeps what is known of a unit, and lets go what was known of the last one.
     fn keep(&mut self, look: Option<Look>) {
-        if let Some(Look::Opening(incoming)) = std::mem::replace(&mut self.look, look) {
+        if let Some(Look::Opening(incoming, _)) = std::mem::replace(&mut self.look, look) {
             self.host.lock().endpoint.ignore(*incoming);
         }
     }
@@ -138,7 +139,7 @@ impl Protocol for Quic {
     fn whose(&mut self, cx: &mut Cx, path: &Path, ports: (u16, u16), ecn: u8, unit: &Packet) -> Option<u32> {
         self.keep(None);
         let octets = payload(unit.duplicate())?;
-        let remote = (path.remote, ports.1).into();
+        let (remote, len) = ((path.remote, ports.1).into(), octets.len());
         let mut answer = Vec::new();
         let mut host = self.host.lock();
         host.tell(cx.records.wants_qlog());
@@ -155,7 +156,7 @@ impl Protocol for Quic {
                 answer.truncate(sent.size);
                 Look::Answer(datagram(ports, answer))
             }
-            DatagramEvent::NewConnection(incoming) => Look::Opening(Box::new(incoming)),
+            DatagramEvent::NewConnection(incoming) => Look::Opening(Box::new(incoming), len),
             DatagramEvent::Response(sent) => {
                 answer.truncate(sent.size);
                 Look::Answer(datagram(ports, answer))
@@ -177,8 +178,8 @@ impl Protocol for Quic {
         if self.look.is_none() {
             self.whose(cx, &path, ports, 0, unit);
         }
-        let incoming = match self.look.take()? {
-            Look::Opening(incoming) => incoming,
+        let (incoming, octets) = match self.look.take()? {
+            Look::Opening(incoming, octets) => (incoming, octets),
             answer @ Look::Answer(_) => {
                 self.look = Some(answer);
                 return None;
@@ -192,7 +193,8 @@ impl Protocol for Quic {
         let first = Some(library::first_id(&incoming));
         let is_told = cx.records.wants_qlog();
         let trace = is_told.then(|| host.trace(cx.now, who.flow, false, &path, ports, first));
-        let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter), trace.as_ref()));
+        let guard = Guard::new((path.remote, ports.1).into(), octets, incoming.remote_address_validated());
+        let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter), trace.as_ref(), &guard));
         match host.endpoint.accept(*incoming, to_library(cx.now), &mut answer, Some(config)) {
             Ok((handle, inner)) => {
                 host.enter(handle, who.flow);
@@ -205,6 +207,7 @@ impl Protocol for Quic {
                     meter,
                     (handle, inner),
                     trace,
+                    guard,
                 );
                 Some(Box::new(connection))
             }
@@ -226,7 +229,7 @@ impl Protocol for Quic {
     fn answer(&mut self, _cx: &mut Cx, _path: &Path, _unit: &Packet, listens: bool) -> Option<Packet> {
         match self.look.take()? {
             Look::Answer(packet) => Some(packet).filter(|_| listens),
-            opening @ Look::Opening(_) => {
+            opening @ Look::Opening(..) => {
                 self.look = Some(opening);
                 self.keep(None);
                 None

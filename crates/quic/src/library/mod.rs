@@ -25,12 +25,8 @@ use crate::clock::Moment;
 use crypto::{CryptoError, PacketKey};
 
 /// The next datagram of a connection, in `buffer`.
-pub(crate) fn transmit(
-    connection: &mut Connection,
-    now: airloom_base::Instant,
-    buffer: &mut Vec<u8>,
-) -> Option<Transmit> {
-    connection.poll_transmit(crate::clock::to_library(now), MOST, buffer)
+pub(crate) fn transmit(connection: &mut Connection, now: Moment, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    connection.poll_transmit(now, MOST, buffer)
 }
 
 /// Answers to challenges (PATH_RESPONSE) that have arrived.
@@ -57,8 +53,9 @@ pub(crate) const AT_ONCE: u64 = 500_000_000;
 
 /// Is shown packets as plain text.
 pub(crate) trait Observer: Send + Sync + 'static {
-    /// One is protected next: its path's number and its own, all its octets with room for the tag, and those of its header.
-    fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize);
+    /// One is protected next: its path's number and its own, all its octets with room for the tag, and those of its header. How many of
+    /// them are: all, or fewer, where padding is left out.
+    fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize) -> usize;
     /// One was opened: header and payload, and octets as it came.
     fn received(&self, path: u32, number: u64, header: &[u8], payload: &[u8], len: usize);
 }

@@ -5,6 +5,7 @@ pub(crate) use noq_proto::*;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use airloom_base::Duration as Span;
 use bytes::{Bytes, BytesMut};
@@ -17,6 +18,9 @@ use crypto::{CryptoError, HandshakeTokenKey, PacketKey};
 /// What it does that another library may not.
 pub(crate) const HAS_SEVERAL_PATHS: bool = true;
 pub(crate) const OBEYS_RATES: bool = true;
+
+/// Nothing is sent beside a challenge: data waits until a path is validated.
+pub(crate) const FILLS_CHALLENGES: bool = false;
 
 /// A path that becomes another one has had no probe timeouts.
 pub(crate) const FORGETS_PROBES: bool = true;
@@ -107,11 +111,21 @@ fn remote_of(connection: &Connection, path: PathId) -> Option<SocketAddr> {
     connection.network_path(path).ok().map(|path| path.remote())
 }
 
+/// The addresses that packets of any of its paths go to.
+pub(crate) fn remotes(connection: &Connection) -> Vec<SocketAddr> {
+    connection.paths().into_iter().filter_map(|path| remote_of(connection, path)).collect()
+}
+
+/// The round trip, as far as it is known.
+pub(crate) fn round_trip(connection: &Connection) -> Duration {
+    connection.rtt(PathId::ZERO).unwrap_or_default()
+}
+
 /// A packet has come from this address of the client's, to which the server is about to move. True: that is news, and a PING waits to
 /// be sent by the path before.
 pub(crate) fn ask_before_moving(connection: &mut Connection, remote: SocketAddr) -> bool {
-    let is_known = remote_of(connection, PathId::ZERO) == Some(remote)
-        || connection.paths().into_iter().any(|path| remote_of(connection, path) == Some(remote));
+    let is_known =
+        remote_of(connection, PathId::ZERO) == Some(remote) || remotes(connection).contains(&remote);
     // noq-proto 1.4.0 keeps the path before, to challenge it and to go back to it when the new one is not validated, only if it never
     // was validated itself (`Connection::migrate`).
     if !is_known {
@@ -218,8 +232,8 @@ impl<C: Cipher> PacketKey for Key<C> {
 
 impl<E: Observer> PacketKey for Observed<E> {
     fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], header: usize) {
-        self.observer.sent(path_number(path), number, packet, header);
-        self.inner.encrypt(path, number, packet, header);
+        let kept = self.observer.sent(path_number(path), number, packet, header);
+        self.inner.encrypt(path, number, &mut packet[..kept], header);
     }
     fn decrypt(
         &self,

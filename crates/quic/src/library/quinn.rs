@@ -5,6 +5,7 @@ pub(crate) use quinn_proto::*;
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use airloom_base::Duration as Span;
 use bytes::{Bytes, BytesMut};
@@ -18,6 +19,9 @@ use crypto::{AeadKey, CryptoError, HandshakeTokenKey, PacketKey};
 /// It has a path at a time, and its pacer asks no controller: where one of the other library's is, it says no.
 pub(crate) const HAS_SEVERAL_PATHS: bool = false;
 pub(crate) const OBEYS_RATES: bool = false;
+
+/// Data stands behind a challenge in the same datagram.
+pub(crate) const FILLS_CHALLENGES: bool = true;
 
 /// A path that becomes another one has had the probe timeouts of the one before.
 pub(crate) const FORGETS_PROBES: bool = false;
@@ -96,6 +100,16 @@ pub(crate) fn remote(connection: &Connection) -> Option<SocketAddr> {
     Some(connection.remote_address())
 }
 
+/// The address that its packets go to.
+pub(crate) fn remotes(connection: &Connection) -> Vec<SocketAddr> {
+    vec![connection.remote_address()]
+}
+
+/// The round trip, as far as it is known.
+pub(crate) fn round_trip(connection: &Connection) -> Duration {
+    connection.rtt()
+}
+
 /// It asks by itself: it keeps the path before, and challenges it.
 pub(crate) fn ask_before_moving(_: &mut Connection, _: SocketAddr) -> bool {
     false
@@ -170,8 +184,8 @@ impl<C: Cipher> PacketKey for Key<C> {
 
 impl<E: Observer> PacketKey for Observed<E> {
     fn encrypt(&self, number: u64, packet: &mut [u8], header: usize) {
-        self.observer.sent(0, number, packet, header);
-        self.inner.encrypt(number, packet, header);
+        let kept = self.observer.sent(0, number, packet, header);
+        self.inner.encrypt(number, &mut packet[..kept], header);
     }
     fn decrypt(&self, number: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let len = header.len() + payload.len();

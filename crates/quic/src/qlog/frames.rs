@@ -18,9 +18,9 @@ pub(super) struct Ack {
 
 /// What a packet holds.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     /// Frame by frame, as qlog has them.
-    pub(super) told: Vec<Value>,
+    pub(crate) told: Vec<Value>,
     pub(super) acks: Vec<Ack>,
     /// It asks for an acknowledgement (RFC 9002, 2).
     pub(super) is_eliciting: bool,
@@ -99,7 +99,7 @@ pub(super) fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 }
 
 /// What this payload holds, of which delays of acknowledgements are shifted by `exponent`.
-pub(super) fn read(payload: &[u8], exponent: u64) -> Frames {
+pub(crate) fn read(payload: &[u8], exponent: u64) -> Frames {
     let mut frames = Frames::default();
     let mut rest = payload;
     while !rest.is_empty() {

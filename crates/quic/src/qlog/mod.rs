@@ -3,7 +3,7 @@
 //! Nothing of it is the library's: [`session`] hears packets as they are protected and opened, [`frames`] and [`parameters`] put them
 //! into words, [`recovery`] keeps what is under way. A connection without a trace has none of them around its keys.
 
-mod frames;
+pub(crate) mod frames;
 mod parameters;
 mod recovery;
 mod session;

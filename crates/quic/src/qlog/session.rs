@@ -56,7 +56,9 @@ impl Opening {
 }
 
 impl Observer for Opening {
-    fn sent(&self, _: u32, _: u64, _: &[u8], _: usize) {}
+    fn sent(&self, _: u32, _: u64, packet: &[u8], _: usize) -> usize {
+        packet.len()
+    }
     fn received(&self, _: u32, number: u64, header: &[u8], payload: &[u8], len: usize) {
         let opened = Opened { number, header: header.to_vec(), payload: payload.to_vec(), len };
         *self.0.packet.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
@@ -70,11 +72,12 @@ struct Spoken {
 }
 
 impl Observer for Spoken {
-    fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize) {
+    fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize) -> usize {
         if let Some((header, payload)) = packet.split_at_checked(header) {
             let payload = &payload[..payload.len().saturating_sub(library::TAG)];
             self.trace.lock().sent(path, number, header, payload, packet.len());
         }
+        packet.len()
     }
     fn received(&self, path: u32, number: u64, header: &[u8], payload: &[u8], len: usize) {
         self.trace.lock().received(path, number, header, payload, len);

@@ -22,6 +22,10 @@ pub struct Ends {
     pub copied: Option<usize>,
     /// The client has that address as well, by its second path.
     pub is_elsewhere: bool,
+    /// What the server sends there is lost.
+    pub is_deaf: bool,
+    /// Octets of each datagram between there and the server, by who sent it: 0 what came from there, 1 what the server sent.
+    pub strangers: Vec<(usize, usize)>,
     /// What the server calls that path.
     second: Option<PathId>,
     /// Datagrams that are lost: by whom, and which of theirs.
@@ -74,6 +78,8 @@ impl Ends {
             flying: VecDeque::new(),
             copied: None,
             is_elsewhere: false,
+            is_deaf: false,
+            strangers: Vec::new(),
             second: None,
             lost: Vec::new(),
             sent: Vec::new(),
@@ -119,13 +125,16 @@ impl Ends {
         }
     }
 
-    fn arrive_elsewhere(&mut self, end: usize, unit: Packet) {
+    pub fn arrive_elsewhere(&mut self, end: usize, unit: Packet) {
         let known = [Some(PathId(1)), self.second][end];
         let path = known.unwrap_or_else(|| {
             let moved = self.with(1, |server, cx| server.handle_move(cx, elsewhere(), ports(1)));
             moved.expect("it may move")
         });
         self.second = self.second.or(known.is_none().then_some(path));
+        if end == 1 {
+            self.strangers.push((0, unit.wire_len() - 8));
+        }
         self.with(end, |transport, cx| transport.handle_packet(cx, path, 0, unit));
     }
 
@@ -155,9 +164,12 @@ impl Ends {
                         self.flying.push_back((1, Flight::Elsewhere(out.packet.duplicate())));
                     }
                     let is_lost = self.lost.contains(&(end, sent_by(&self.sent, end)));
+                    if end == 1 && out.path != PathId(0) {
+                        self.strangers.push((1, octets.len() - 8));
+                    }
                     self.sent.push((end, octets));
                     match out.path {
-                        _ if is_lost => {}
+                        _ if is_lost || (self.is_deaf && end == 1 && out.path != PathId(0)) => {}
                         PathId(0) => self.flying.push_back((1 - end, Flight::Own(out.packet))),
                         _ if self.is_elsewhere => {
                             self.flying.push_back((1 - end, Flight::Elsewhere(out.packet)));
