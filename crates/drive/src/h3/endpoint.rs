@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use airloom_content::http::v3;
+use airloom_transports::quic::Guard;
 use noq_proto::{
     ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    Incoming, PathId, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
+    Incoming, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
 };
 
-use super::clock::{Now, now};
+use super::clock::now;
 use super::qlog::{Log, Qlog};
 use super::socket::Socket;
 
@@ -59,6 +59,23 @@ pub(super) trait Talk {
     fn tell(&mut self, _log: &Log) {}
 }
 
+/// What is kept of a connection.
+pub(super) struct Kept<L> {
+    pub(super) talk: L,
+    guard: Guard,
+    /// What is written down of it.
+    log: Option<Log>,
+}
+
+impl<L: Talk> Kept<L> {
+    fn new(mut talk: L, guard: Guard, log: Option<Log>) -> Kept<L> {
+        if log.is_some() {
+            talk.keep_log();
+        }
+        Kept { talk, guard, log }
+    }
+}
+
 /// What is spoken on a new connection.
 pub(super) type Made<L> = Box<dyn Fn(Connection) -> L>;
 
@@ -82,10 +99,8 @@ pub(super) struct Quic<L> {
     socket: Socket,
     endpoint: Endpoint,
     server: Option<Arc<ServerConfig>>,
-    pub(super) links: BTreeMap<usize, L>,
+    pub(super) links: BTreeMap<usize, Kept<L>>,
     qlog: Option<Qlog>,
-    /// What is written down of connections.
-    logs: BTreeMap<usize, Log>,
     made: Made<L>,
     /// Connections beyond this number open at once are refused.
     most: usize,
@@ -94,8 +109,6 @@ pub(super) struct Quic<L> {
     buffer: Vec<u8>,
     /// Connections that were refused.
     pub(super) refused: u64,
-    /// When clients that may be elsewhere were asked last.
-    asked: BTreeMap<usize, Now>,
 }
 
 impl<L: Talk> Quic<L> {
@@ -118,13 +131,11 @@ impl<L: Talk> Quic<L> {
             server,
             links: BTreeMap::new(),
             qlog,
-            logs: BTreeMap::new(),
             made,
             most,
             unproven: UNPROVEN,
             buffer: Vec::new(),
             refused: 0,
-            asked: BTreeMap::new(),
         }
     }
 
@@ -154,7 +165,7 @@ impl<L: Talk> Quic<L> {
         };
         config.token_store(tokens);
         let (handle, connection) = self.endpoint.connect(now(), config, to, name)?;
-        insert(&mut self.links, &mut self.logs, handle.0, (self.made)(connection), log);
+        self.links.insert(handle.0, Kept::new((self.made)(connection), Guard::default(), log));
         Ok(())
     }
 
@@ -163,7 +174,7 @@ impl<L: Talk> Quic<L> {
     /// # Errors
     /// As the kernel says.
     pub(super) async fn wait(&mut self) -> io::Result<()> {
-        let next = self.links.values_mut().filter_map(|link| link.quic().poll_timeout()).min();
+        let next = self.links.values_mut().filter_map(|link| link.talk.quic().poll_timeout()).min();
         let alarm = async {
             match next {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -178,44 +189,33 @@ impl<L: Talk> Quic<L> {
 
     /// Takes in what has come and is due. `may` says who may come.
     pub(super) fn take(&mut self, may: impl Fn(SocketAddr) -> bool) {
-        let Quic {
-            socket,
-            endpoint,
-            links,
-            made,
-            most,
-            unproven,
-            buffer,
-            refused,
-            qlog,
-            logs,
-            server,
-            asked,
-        } = self;
+        let Quic { socket, endpoint, links, made, most, unproven, buffer, refused, qlog, server } = self;
         let mut answers: Vec<(Transmit, Vec<u8>)> = Vec::new();
         socket.read(|path, ecn, octets| {
             if !may(path.remote()) {
                 return;
             }
             buffer.clear();
+            let len = octets.len();
             let answer = match endpoint.handle(now(), path, ecn, octets, buffer) {
                 None => None,
                 Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
-                    let log = logs.get_mut(&handle);
-                    log.iter().for_each(|log| log.at(now()));
-                    if let Some(link) = links.get_mut(&handle) {
-                        buffer.clear();
-                        let ping = ask_where_it_was(link.quic(), path.remote(), asked, handle, buffer);
-                        answers.extend(ping.map(|about| (about, buffer.clone())));
-                        link.quic().handle_event(event);
-                        log.into_iter().for_each(|log| log.follow(link.quic()));
+                    if let Some(Kept { talk, guard, log }) = links.get_mut(&handle) {
+                        log.iter().for_each(|log| log.at(now()));
+                        let quic = talk.quic();
+                        if guard.received(quic, now(), path.remote(), len) {
+                            let ping = guard.transmit(quic, now(), buffer);
+                            answers.extend(ping.map(|about| (about, buffer.clone())));
+                        }
+                        quic.handle_event(event);
+                        log.iter_mut().for_each(|log| log.follow(quic));
                     }
                     None
                 }
                 Some(DatagramEvent::NewConnection(incoming)) => {
                     buffer.clear();
                     let how = (server.as_deref(), qlog.as_ref());
-                    accept(endpoint, links, logs, made, (*most, *unproven), how, incoming, buffer, refused)
+                    accept(endpoint, links, made, (*most, *unproven), how, (incoming, len), buffer, refused)
                 }
                 Some(DatagramEvent::Response(answer)) => Some(answer),
             };
@@ -228,10 +228,10 @@ impl<L: Talk> Quic<L> {
             self.socket.send(&about, &octets);
         }
         let now = now();
-        for (handle, link) in &mut self.links {
-            let quic = link.quic();
+        for Kept { talk, log, .. } in self.links.values_mut() {
+            let quic = talk.quic();
             if quic.poll_timeout().is_some_and(|at| at <= now) {
-                self.logs.get(handle).into_iter().for_each(|log| log.due(now));
+                log.iter().for_each(|log| log.due(now));
                 quic.handle_timeout(now);
             }
         }
@@ -241,8 +241,8 @@ impl<L: Talk> Quic<L> {
     pub(super) async fn leave(&mut self, mut close: impl FnMut(&mut L)) {
         let mut untold = Vec::new();
         for (handle, link) in &mut self.links {
-            if !link.quic().is_closed() {
-                close(link);
+            if !link.talk.quic().is_closed() {
+                close(&mut link.talk);
                 untold.push(*handle);
             }
         }
@@ -250,7 +250,7 @@ impl<L: Talk> Quic<L> {
             self.turn(|_, _| false);
             untold.retain(|handle| {
                 let link = self.links.get_mut(handle);
-                link.is_some_and(|link| link.quic().stats().frame_tx.connection_close == 0)
+                link.is_some_and(|link| link.talk.quic().stats().frame_tx.connection_close == 0)
             });
             if untold.is_empty() {
                 return;
@@ -263,16 +263,15 @@ impl<L: Talk> Quic<L> {
     /// Sends what connections have to say, and forgets those that are over. `serve` is called for each until nothing more comes
     /// of it.
     pub(super) fn turn(&mut self, mut serve: impl FnMut(usize, &mut L) -> bool) {
-        let Quic { socket, endpoint, links, logs, buffer, .. } = self;
+        let Quic { socket, endpoint, links, buffer, .. } = self;
         let now = now();
-        links.retain(|handle, link| {
-            let mut log = logs.get_mut(handle);
+        links.retain(|handle, Kept { talk, guard, log }| {
             log.iter().for_each(|log| log.at(now));
             loop {
-                let mut moved = link.listen();
-                moved |= serve(*handle, link);
-                moved |= link.write();
-                let quic = link.quic();
+                let mut moved = talk.listen();
+                moved |= serve(*handle, talk);
+                moved |= talk.write();
+                let quic = talk.quic();
                 while let Some(event) = quic.poll_endpoint_events() {
                     if let Some(event) = endpoint.handle_event(ConnectionHandle(*handle), event) {
                         quic.handle_event(event);
@@ -282,86 +281,43 @@ impl<L: Talk> Quic<L> {
                 let most = if quic.is_closed() { FAREWELL_DATAGRAMS } else { usize::MAX };
                 buffer.clear();
                 for _ in 0..most {
-                    let Some(about) = quic.poll_transmit(now, NonZeroUsize::MIN, buffer) else { break };
+                    let Some(about) = guard.transmit(quic, now, buffer) else { break };
                     socket.send(&about, buffer);
                     buffer.clear();
                     moved |= !quic.is_closed();
                 }
-                if let Some(log) = &mut log {
-                    link.tell(log);
-                    log.follow(link.quic());
+                if let Some(log) = log {
+                    talk.tell(log);
+                    log.follow(talk.quic());
                 }
                 if !moved {
-                    return !link.quic().is_drained();
+                    return !talk.quic().is_drained();
                 }
             }
         });
-        self.logs.retain(|handle, _| self.links.contains_key(handle));
-        self.asked.retain(|handle, _| self.links.contains_key(handle));
     }
-}
-
-/// A PING by the path in use, in `buffer`, where a packet comes from another address of the client's: it moves, or somebody has copied a
-/// packet of its and was faster.
-//= RFC 9000 (9.3.3): the path before is asked as well, which makes a client that is still there send a packet from there; that is
-//= newer than the copy, and the server goes back. noq-proto 1.4.0 challenges no path that was validated before.
-fn ask_where_it_was(
-    quic: &mut Connection,
-    from: SocketAddr,
-    asked: &mut BTreeMap<usize, Now>,
-    handle: usize,
-    buffer: &mut Vec<u8>,
-) -> Option<Transmit> {
-    let (path, now) = (PathId::ZERO, now());
-    let is_elsewhere = quic.network_path(path).is_ok_and(|known| known.remote() != from);
-    if !is_elsewhere || !quic.side().is_server() || quic.is_handshaking() {
-        return None;
-    }
-    // Whoever knows the connection's id may have as many addresses as they like.
-    let usual = quic.rtt(path).unwrap_or_default();
-    if asked.get(&handle).is_some_and(|last| now - *last < usual) {
-        return None;
-    }
-    asked.insert(handle, now);
-    quic.ping();
-    quic.poll_transmit(now, NonZeroUsize::MIN, buffer)
-}
-
-/// A new connection, with what is written down of it.
-fn insert<L: Talk>(
-    links: &mut BTreeMap<usize, L>,
-    logs: &mut BTreeMap<usize, Log>,
-    handle: usize,
-    mut link: L,
-    log: Option<Log>,
-) {
-    if let Some(log) = log {
-        link.keep_log();
-        logs.insert(handle, log);
-    }
-    links.insert(handle, link);
 }
 
 /// What becomes of somebody who wants to connect; the answer in `buffer`, if there is one.
 #[expect(clippy::too_many_arguments, reason = "parts of a socket, of which others are in use")]
 fn accept<L: Talk>(
     endpoint: &mut Endpoint,
-    links: &mut BTreeMap<usize, L>,
-    logs: &mut BTreeMap<usize, Log>,
+    links: &mut BTreeMap<usize, Kept<L>>,
     made: &Made<L>,
     (most, unproven): (usize, usize),
     (server, qlog): (Option<&ServerConfig>, Option<&Qlog>),
-    incoming: Incoming,
+    (incoming, octets): (Incoming, usize),
     buffer: &mut Vec<u8>,
     refused: &mut u64,
 ) -> Option<Transmit> {
     // A connection that was closed stays for three PTOs, for what comes late (RFC 9000, 10.2): it takes no place.
-    let open: usize = links.values_mut().map(|link| usize::from(!link.quic().is_closed())).sum();
+    let open: usize = links.values_mut().map(|link| usize::from(!link.talk.quic().is_closed())).sum();
     if open >= most || links.len() >= LEFTOVERS.saturating_mul(most) {
         *refused += 1;
         return Some(endpoint.refuse(incoming, buffer));
     }
-    let handshaking: usize = links.values_mut().map(|link| usize::from(link.quic().is_handshaking())).sum();
+    let handshaking: usize =
+        links.values_mut().map(|link| usize::from(link.talk.quic().is_handshaking())).sum();
     if handshaking >= unproven && !incoming.remote_address_validated() {
         //= RFC 9000 (8.1.2): an address that may be forged costs nothing until it has answered.
         return match endpoint.retry(incoming, buffer) {
@@ -372,10 +328,23 @@ fn accept<L: Talk>(
             }
         };
     }
-    let (config, log) = server.zip(qlog).map(|(server, qlog)| qlog.server(server, &incoming)).unzip();
+    let guard = Guard::new(incoming.remote_address(), octets, incoming.remote_address_validated());
+    let (config, log) = server
+        .map(|server| {
+            let (mut config, log) = match qlog {
+                Some(qlog) => {
+                    let (config, log) = qlog.server(server, &incoming);
+                    (config, Some(log))
+                }
+                None => (server.clone(), None),
+            };
+            config.crypto = guard.around(config.crypto);
+            (Arc::new(config), log)
+        })
+        .unzip();
     match endpoint.accept(incoming, now(), buffer, config) {
         Ok((ConnectionHandle(handle), connection)) => {
-            insert(links, logs, handle, made(connection), log);
+            links.insert(handle, Kept::new(made(connection), guard, log.flatten()));
             None
         }
         Err(error) => error.response,

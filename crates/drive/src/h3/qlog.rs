@@ -105,12 +105,12 @@ impl Qlog {
     }
 
     /// A server's connection, and what it is made from.
-    pub(super) fn server(&self, config: &ServerConfig, incoming: &Incoming) -> (Arc<ServerConfig>, Log) {
+    pub(super) fn server(&self, config: &ServerConfig, incoming: &Incoming) -> (ServerConfig, Log) {
         let log = self.log(incoming.remote_address(), Some(incoming));
         let mut config = config.clone();
         config.crypto = log.trace.server(config.crypto, &self.opening);
         config.transport = self.transport(&config.transport, &log);
-        (Arc::new(config), log)
+        (config, log)
     }
 }
 

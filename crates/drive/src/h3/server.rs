@@ -119,7 +119,7 @@ async fn run(
             attend(link, &folder, &options.fields, sending, end.is_some(), &mut log)
         });
         sending.retain(|handle, _| quic.links.contains_key(handle));
-        if end.is_some() && quic.links.values().all(|link| link.quic.is_closed()) {
+        if end.is_some() && quic.links.values().all(|link| link.talk.quic.is_closed()) {
             return Ok(());
         }
         tokio::select! {
@@ -130,7 +130,7 @@ async fn run(
                 }
                 end = Some(tokio::time::Instant::now() + options.grace);
                 for link in quic.links.values_mut() {
-                    link.http.go_away();
+                    link.talk.http.go_away();
                 }
             }
             () = over(end) => break,

@@ -12,7 +12,7 @@ use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt
 
 use super::super::client::{Failure, LOOK, Wanted, qlog, socket, transport, until};
 use super::super::clock::{Now, now};
-use super::super::endpoint::{Opens, Quic, Talk};
+use super::super::endpoint::{Kept, Opens, Quic, Talk};
 use super::super::tls::{self, Trust};
 
 /// Which files are fetched, and how.
@@ -96,7 +96,7 @@ async fn visit(
         if let Some(failure) = failed {
             return Err(failure);
         }
-        let Some(link) = quic.links.values_mut().next() else {
+        let Some(Kept { talk: link, .. }) = quic.links.values_mut().next() else {
             return Err(Failure::Peer("the connection ended".to_owned()));
         };
         if link.left.is_empty() && link.coming.is_empty() {
