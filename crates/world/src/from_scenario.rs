@@ -45,7 +45,7 @@ impl Scenario {
             let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| fail(unknown()))?;
             b.mtu(link.mtu);
             let mut parts = b.parts(&link.name, link.near.len());
-            let mut bearer = (entry.build)(&link.bearer.config, &mut parts).map_err(fail)?;
+            let mut bearer = (entry.build)(&link.bearer.given, &mut parts).map_err(fail)?;
             let spare = link.spare_addresses();
             if let Some(faults) = link.faults.clone() {
                 let faulty = Faulty::new(bearer, faults, &spare, &mut parts);
@@ -104,18 +104,18 @@ impl Scenario {
             return Ok(());
         }
         for transport in &host.settings.transports {
-            b.transport(id, &transport.name, &transport.config)?;
+            b.transport(id, &transport.name, &transport.given)?;
         }
         for (link, transport) in &host.settings.interfaces {
             let Some(link) = self.links.iter().position(|l| l.name == *link) else { continue };
-            b.transport_on(id, LinkId(link as u32), &transport.name, &transport.config)?;
+            b.transport_on(id, LinkId(link as u32), &transport.name, &transport.given)?;
         }
         let far_end = self.far_end(host);
         for app in &host.settings.apps {
-            b.app(id, &app.name, &app.config, far_end)?;
+            b.app(id, &app.name, &app.given, far_end)?;
         }
         if let Some(proxy) = &host.settings.proxy {
-            b.proxy(id, &proxy.name, &proxy.config, far_end)?;
+            b.proxy(id, &proxy.name, &proxy.given, far_end)?;
         }
         Ok(())
     }

@@ -310,14 +310,14 @@ fn one<'a>(node: &'a Node, family: Family<'_>) -> Result<Component, Fault<'a>> {
 /// A component with nothing but its name: all defaults hold.
 fn short<'a>(node: &'a Node, name: &str, family: Family<'_>) -> Result<Component, Fault<'a>> {
     let known = family.find(node, None, name)?;
-    understood(known, node, &Value::Object(Map::new()), &[])
+    understood(known, node, Value::Object(Map::new()), &[])
 }
 
 /// A component whose name is a key of `node` and whose table is the key's value.
 fn long<'a>(node: &'a Node, entry: &'a Entry, family: Family<'_>) -> Result<Component, Fault<'a>> {
     let known = family.find(node, Some(entry), &entry.key)?;
     entry.value.any_table(&format!("the table of `{}`", known.name))?;
-    understood(known, &entry.value, &entry.value.to_json(), &[])
+    understood(known, &entry.value, entry.value.to_json(), &[])
 }
 
 impl<'r> Family<'r> {
@@ -333,11 +333,11 @@ impl<'r> Family<'r> {
 pub(super) fn understood<'a>(
     known: &Known,
     node: &'a Node,
-    table: &Value,
+    given: Value,
     other_keys: &[&'static str],
 ) -> Result<Component, Fault<'a>> {
-    let config = (known.understood)(table).map_err(|e| component_fault(node, &e, other_keys))?;
-    Ok(Component { name: known.name.to_owned(), config })
+    let config = (known.understood)(&given).map_err(|e| component_fault(node, &e, other_keys))?;
+    Ok(Component { name: known.name.to_owned(), given, config })
 }
 
 fn work(node: &Node) -> Result<Work, Fault<'_>> {

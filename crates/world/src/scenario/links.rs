@@ -116,7 +116,7 @@ fn bearer<'a>(link: &'a Node, registries: &Registries) -> Result<Component, Faul
     let known = find(&registries.bearers, name)
         .ok_or_else(|| Fault::unknown(name_at, "bearer", name, registries.bearers.iter().map(|k| k.name)))?;
     let own = link.entries().unwrap_or(&[]).iter().filter(|e| !LINK_KEYS.contains(&e.key.as_str()));
-    understood(known, link, &entries_to_json(own), LINK_KEYS)
+    understood(known, link, entries_to_json(own), LINK_KEYS)
 }
 
 /// The largest IP datagram of the link.
