@@ -2,10 +2,13 @@
 
 import os
 import re
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from airloom import interpreter
 from tools import nightly
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +57,31 @@ def test_what_computes_runs_behind_what_looks_at_the_clock(
     assert failed.startswith("nightly-rust ")
     assert failed.endswith(os.path.join("logs", "rust.log"))
     assert lines[-1].endswith("; failed: rust")
+
+
+def test_a_night_that_is_ended_takes_its_parts_with_it(tmp_path: Path) -> None:
+    part = tmp_path / "make.sh"
+    part.write_text('echo $$ > "$(dirname "$0")/$1"; exec sleep 600\n')
+    script = f"""
+import pathlib, sys
+sys.path.insert(0, {str(ROOT)!r})
+from tools import nightly
+nightly.ROOT = nightly.LOGS = pathlib.Path({str(tmp_path)!r})
+nightly.ALONE = ()
+nightly.on_term()
+nightly.main([], ["sh", {str(part)!r}])
+"""
+    with subprocess.Popen(interpreter.python("-c", script), stderr=subprocess.DEVNULL) as process:
+        begun = [tmp_path / "nightly-python", tmp_path / "nightly-studies"]
+        while not all(file.exists() and file.read_text() for file in begun):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.terminate()
+        assert process.wait() == 143
+    assert sorted(tmp_path.glob("nightly-*")) == begun
+    for file in begun:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(file.read_text()), 0)
 
 
 def test_every_test_program_that_draws_cases_draws_many_at_night() -> None:

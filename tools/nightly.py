@@ -118,5 +118,11 @@ def main(words: list[str], make: list[str]) -> int:
     return bool(failed)
 
 
+def on_term() -> None:
+    """Whoever ends this ends its parts, too: they have sessions of their own."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 if __name__ == "__main__":
+    on_term()
     sys.exit(main(sys.argv[1:], ["make", "--no-print-directory"]))
