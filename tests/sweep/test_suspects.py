@@ -47,7 +47,7 @@ def test_what_is_under_way_is_found_by_the_next_session(tmp_path: Path) -> None:
     assert folder.ends() == [{run for runs in slices for run in runs}]
     assert folder.ends() == [{run for runs in slices for run in runs}], "it is one end, however often it is looked at"
     # The second thread has written its line, the first one not yet.
-    (folder.parts / "under-way").write_bytes(b"\0" * 63 + f"{3:>20} {4:>20} {4:>20}\n".encode())
+    (folder.parts / "under-way").write_bytes(b"\0" * 42 + f"{3:>20} {4:>20}\n".encode())
     assert sorted(len(end) for end in folder.ends()) == [1, 7]
     folder.under_way([lines([(0, 1)])])
     folder.under_way([])

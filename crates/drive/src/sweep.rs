@@ -9,7 +9,6 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
-use std::iter::Peekable;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -32,23 +31,18 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// However quick they are, so many runs are kept together at most: about 1 kB each in memory.
 const MOST: usize = 16_384;
 
-/// Behind a short run a thread takes as many more at once as fit into this time, at most so many: a take costs little of them
-/// then, and all threads end together.
-const TAKE_NS: u64 = 1_000_000;
-const MOST_MORE: u64 = 15;
-
 /// How often whoever waits looks around.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// As much as the main thread of a process has.
 const STACK: usize = 8 << 20;
 
-/// The file, beside the parts, that says which runs are under way: a line for each thread, the number of a point, the first
-/// seed and the last one. Who finds it where nobody is at work knows which runs may be the reason.
+/// The file, beside the parts, that says which runs are under way: a line for each thread, the number of a point and a seed.
+/// Who finds it where nobody is at work knows which runs may be the reason.
 pub const UNDER_WAY: &str = "under-way";
 
 /// Octets of a line of it.
-const LINE: usize = 63;
+const LINE: usize = 42;
 
 /// A combination of levels.
 pub struct Point<'a> {
@@ -151,7 +145,7 @@ pub fn make<E: Send>(
         otherwise,
         counts,
         begin: Clock::now(),
-        runs: Mutex::new(runs.peekable()),
+        runs: Mutex::new(runs),
         stop: AtomicBool::new(false),
         error: Mutex::new(None),
     };
@@ -202,25 +196,27 @@ fn unwritten<E>(path: &Path, error: io::Error) -> Error<E> {
 }
 
 /// What the threads share.
-struct Threads<'a, E, R: Iterator> {
+struct Threads<'a, E, R> {
     wanted: &'a Wanted<'a>,
     under_way: Option<File>,
     otherwise: Option<&'a Otherwise<'a, E>>,
     counts: &'a Counts,
     begin: Clock,
     /// Those that are still to be made.
-    runs: Mutex<Peekable<R>>,
+    runs: Mutex<R>,
     stop: AtomicBool,
     error: Mutex<Option<Error<E>>>,
 }
 
-impl<E: Send, R: Iterator<Item = (usize, u64)> + Send> Threads<'_, E, R> {
+impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
     /// What one of them does.
     fn work(&self, thread: usize, parts: &Sender<Part>) -> Result<(), Error<E>> {
-        let mut mine = Mine::default();
+        let mut alone = VecDeque::new();
         loop {
             let mut begun = Begun::default();
-            match run::caught(|| self.part(thread, &mut mine, &mut begun)) {
+            let most = if alone.is_empty() { MOST / 4 } else { 1 };
+            let next = || if self.is_stopped() { None } else { alone.pop_front().or_else(|| self.next()) };
+            match run::caught(|| self.part(thread, next, most, &mut begun)) {
                 Ok(part) => match part? {
                     Some(part) => drop(parts.send(part)),
                     None => return Ok(()),
@@ -235,23 +231,33 @@ impl<E: Send, R: Iterator<Item = (usize, u64)> + Send> Threads<'_, E, R> {
                             group.push(run, Some(fault), None);
                             drop(parts.send(group.part()?));
                         }
-                        _ => mine.alone.extend(begun.runs),
+                        _ => alone.extend(begun.runs),
                     }
                 }
             }
         }
     }
 
-    /// Makes runs that are kept together: their part, unless there was none to make.
-    fn part(&self, thread: usize, mine: &mut Mine, begun: &mut Begun) -> Result<Option<Part>, Error<E>> {
+    /// Makes runs that are kept together, so many at most: their part, unless there was none to make.
+    fn part(
+        &self,
+        thread: usize,
+        mut next: impl FnMut() -> Option<(usize, u64)>,
+        most: usize,
+        begun: &mut Begun,
+    ) -> Result<Option<Part>, Error<E>> {
         let mut group = Group::new(self.wanted);
-        let most = if mine.alone.is_empty() { MOST / 4 } else { 1 };
         while group.runs.len() < most && group.begin.elapsed() < self.period() {
-            let Some((index, seed)) = self.next(thread, mine)? else { break };
+            let Some((index, seed)) = next() else { break };
             begun.runs.push((index, seed));
+            let point = &self.wanted.points[index];
+            if let Some(file) = &self.under_way {
+                let line = format!("{:>20} {seed:>20}\n", point.number);
+                let written = file.write_all_at(line.as_bytes(), (thread * LINE) as u64);
+                written.map_err(|error| unwritten(Path::new(UNDER_WAY), error))?;
+            }
             if let Some(otherwise) = self.otherwise {
-                let number = self.wanted.points[index].number;
-                let (part, is_good, took_ns) = otherwise(thread, number, seed).map_err(Error::Other)?;
+                let (part, is_good, took_ns) = otherwise(thread, point.number, seed).map_err(Error::Other)?;
                 self.counts.add(is_good, took_ns);
                 return Ok(Some(part));
             }
@@ -259,33 +265,12 @@ impl<E: Send, R: Iterator<Item = (usize, u64)> + Send> Threads<'_, E, R> {
             self.counts.add(is_good, took_ns);
             begun.made += 1;
             begun.failed += usize::from(!is_good);
-            mine.fit = TAKE_NS / took_ns.max(1);
         }
         if group.runs.is_empty() { Ok(None) } else { group.part().map(Some) }
     }
 
-    /// The next run of a thread. What it takes is written down.
-    fn next(&self, thread: usize, mine: &mut Mine) -> Result<Option<(usize, u64)>, Error<E>> {
-        if self.is_stopped() {
-            return Ok(None);
-        }
-        if mine.taken.is_empty() {
-            let alone = mine.alone.pop_front();
-            let more = if alone.is_some() { 0 } else { mine.fit.min(MOST_MORE) };
-            let mut runs = self.runs.lock().expect("nobody panics with it");
-            let Some((index, seed)) = alone.or_else(|| runs.next()) else { return Ok(None) };
-            mine.taken.push_back((index, seed));
-            let behind = |n| runs.next_if_eq(&(index, seed.checked_add(n)?));
-            mine.taken.extend((1..=more).map_while(behind));
-            drop(runs);
-            if let Some(file) = &self.under_way {
-                let last = seed + mine.taken.len() as u64 - 1;
-                let line = format!("{:>20} {seed:>20} {last:>20}\n", self.wanted.points[index].number);
-                let written = file.write_all_at(line.as_bytes(), (thread * LINE) as u64);
-                written.map_err(|error| unwritten(Path::new(UNDER_WAY), error))?;
-            }
-        }
-        Ok(mine.taken.pop_front())
+    fn next(&self) -> Option<(usize, u64)> {
+        self.runs.lock().expect("nobody panics with it").next()
     }
 
     fn is_stopped(&self) -> bool {
@@ -312,17 +297,6 @@ impl<E: Send, R: Iterator<Item = (usize, u64)> + Send> Threads<'_, E, R> {
         made.clear();
         Ok(())
     }
-}
-
-/// Runs that a thread is to make.
-#[derive(Default)]
-struct Mine {
-    /// Those that it took.
-    taken: VecDeque<(usize, u64)>,
-    /// Those of a part that came to nothing: one at a time.
-    alone: VecDeque<(usize, u64)>,
-    /// How many such as the last one fit into a take.
-    fit: u64,
 }
 
 /// Runs that a thread has begun since its last part, and what it has counted of them.

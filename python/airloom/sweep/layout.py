@@ -9,8 +9,8 @@ runs/2026-11-21-umts-page-7f3c02ab91/
   sessions.json     one entry per time the command ran: when, how long, how much of it inside the simulation
   runs/             whole run folders, only if they were asked for
   parts/            while the sweep is unfinished: folders with the same tables, each of some runs; `under-way`, which
-                    runs are made now (a line for each thread or task: point, first and last seed), and `ended-N`, the
-                    same of sessions whose process was ended, or their workers'
+                    runs are made now (a line for each thread: point, seed; elsewhere point, first and last seed), and
+                    `ended-N`, the same of sessions whose process was ended, or their workers'
 ```
 
 All tables begin with `point`, the axes and `seed`, and are sorted by point and seed: however often the sweep was
@@ -160,7 +160,7 @@ def lines(runs: Iterable[tuple[int, int]]) -> str:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """What such lines say. Where a later thread began first there is a hole before its line."""
+    """What such lines say. A thread's has one seed; where a later one began first there is a hole before its line."""
     for line in text.replace("\0", " ").splitlines():
         if numbers := [int(word) for word in line.split()]:
             yield from ((numbers[0], seed) for seed in range(numbers[1], numbers[-1] + 1))
