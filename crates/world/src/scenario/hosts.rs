@@ -333,10 +333,17 @@ impl<'r> Family<'r> {
 pub(super) fn understood<'a>(
     known: &Known,
     node: &'a Node,
-    given: Value,
+    mut given: Value,
     other_keys: &[&'static str],
 ) -> Result<Component, Fault<'a>> {
     let config = (known.understood)(&given).map_err(|e| component_fault(node, &e, other_keys))?;
+    if let Value::Object(given) = &mut given {
+        for (key, value) in given {
+            if let Some(understood) = config.get(key) {
+                value.clone_from(understood);
+            }
+        }
+    }
     Ok(Component { name: known.name.to_owned(), given, config })
 }
 

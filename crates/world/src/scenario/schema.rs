@@ -39,8 +39,8 @@ pub struct Scenario {
 pub struct Component {
     /// Name in the registry.
     pub name: String,
-    /// Its table as it was given. Parts are built from it: a run of a few hundred microseconds would spend a tenth of
-    /// them on reading defaults.
+    /// The keys that were given, as understood: files are read once. Parts are built from them: a run of a few hundred
+    /// microseconds would spend a tenth of them on reading defaults.
     pub given: Value,
     /// Its table as understood, with all defaults.
     pub config: Value,

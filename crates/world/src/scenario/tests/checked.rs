@@ -79,6 +79,42 @@ fn a_table_as_understood_is_understood_as_itself() {
 }
 
 #[test]
+fn what_was_given_is_understood_as_the_whole_table() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/airloom/scenarios");
+    let all = everything();
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let s = Document::read("s.toml", &std::fs::read(&path).unwrap()).unwrap().check().unwrap();
+        let settings = s.hosts.iter().map(|host| &host.settings);
+        let of_hosts = settings.flat_map(|s| s.transports.iter().chain(&s.apps).chain(&s.proxy));
+        for part in of_hosts.chain(s.links.iter().map(|link| &link.bearer)) {
+            let known = all.iter().find(|known| known.name == part.name).unwrap();
+            assert_eq!((known.understood)(&part.given), Ok(part.config.clone()), "{path:?}: {}", part.name);
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} parts");
+}
+
+#[test]
+fn a_file_is_read_once() {
+    let file = std::env::temp_dir().join(format!("airloom-read-once-{}", std::process::id()));
+    std::fs::write(&file, "1\n2\n").unwrap();
+    let text = format!(
+        "path = [\"a\", \"l\", \"b\"]\n[hosts]\na = {{ app = \"ping\" }}\nb = {{}}\n\
+         [links.l]\nbearer = \"trace\"\nup = \"{}\"\n",
+        file.display()
+    );
+    let s = Document::read("s.toml", text.as_bytes()).unwrap().check().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(s.build(false).is_ok(), "a run needs the file no more");
+}
+
+#[test]
 fn no_bearer_has_a_key_that_belongs_to_links() {
     for bearer in Registries::built_in().bearers {
         let schema = (bearer.schema)().to_value();
