@@ -75,6 +75,12 @@ fn a_handshake_takes_one_round_trip_unless_the_library_paces_it_by_a_guess() {
     exchange(&mut usual, 1, 1);
     // The server's flight leaves within microseconds.
     assert!((ms(40)..ms(41)).contains(&opened(&mut usual)), "{}", opened(&mut usual));
+    for profile in ["chromium", "quic-go"] {
+        let config: Config = serde_json::from_value(serde_json::json!({ "profile": profile })).unwrap();
+        let mut pair = pair(&config);
+        exchange(&mut pair, 1, 1);
+        assert!((ms(40)..ms(42)).contains(&opened(&mut pair)), "{profile}: {}", opened(&mut pair));
+    }
     let mut always = pair(&Config { pacing: Pacing::Always, ..Config::default() });
     exchange(&mut always, 1, 1);
     // A burst of quinn-proto's may have ten packets at any pace.

@@ -111,12 +111,11 @@ impl Observer for Watcher {
         state.is_proven = true;
         //= RFC 9000 (8.2.3): an answer validates the path that the challenge was sent by, whichever it comes by. Whoever can say what was in
         //= it has had it, wherever in a packet that stands.
-        let answers = |(challenge, _): &([u8; 8], SocketAddr)| {
-            payload.windows(9).any(|frame| frame[0] == PATH_RESPONSE && frame[1..] == *challenge)
-        };
-        while let Some(place) = state.asked.iter().position(answers) {
-            let (_, shown) = state.asked.swap_remove(place);
-            state.shown.push(shown);
+        for frame in payload.windows(9).filter(|frame| frame[0] == PATH_RESPONSE) {
+            while let Some(place) = state.asked.iter().position(|(challenge, _)| frame[1..] == *challenge) {
+                let (_, shown) = state.asked.swap_remove(place);
+                state.shown.push(shown);
+            }
         }
     }
 }

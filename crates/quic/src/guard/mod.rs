@@ -2,7 +2,8 @@
 //!
 //! The library keeps that limit by itself but for two things: it fills up the datagram that passes it, and a challenge to an address that its
 //! client seems to have moved to has 1200 octets, whatever came from there. So octets are counted here once more, by address. A challenge
-//! that would pass the limit leaves without the padding behind it; whatever else would does not leave, and counts as lost.
+//! that would pass the limit leaves without the padding behind it. What else would waits while there is a handshake; later it does
+//! not leave, and counts as lost.
 //!
 //! Only the keys know what stands in a packet: `keys` is a layer around the session's that cuts padding, and hears of challenges and of
 //! answers to them.
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::Moment;
-use crate::config::BASE_DATAGRAM;
 use crate::library::{self, Connection, Transmit, crypto};
 use keys::{Seen, Server};
 
@@ -46,6 +46,8 @@ pub struct Guard {
     is_proven: bool,
     /// When a client was asked last whether it is where it was.
     asked: Option<Moment>,
+    /// A datagram of the handshake for which there is no room yet.
+    held: Option<(Transmit, Vec<u8>)>,
 }
 
 impl Guard {
@@ -99,14 +101,20 @@ impl Guard {
 
     /// The next datagram of the connection, in `buffer`.
     pub fn transmit(&mut self, quic: &mut Connection, now: Moment, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        while self.seen.watches.load(Relaxed) {
+        if let Some((sent, octets)) = self.held.take() {
             self.listen();
-            let room = library::remotes(quic).into_iter().filter_map(|remote| self.room(remote)).min();
-            //= RFC 9000 (8.1, 14.1): what a handshake is made of has 1200 octets. It waits for more to come.
-            if quic.is_handshaking() && room.is_some_and(|room| room < BASE_DATAGRAM.into()) {
+            if !self.leaves(sent.destination, sent.size as u64) {
+                self.held = Some((sent, octets));
                 return None;
             }
-            self.seen.begin(room.filter(|_| !quic.is_handshaking()));
+            *buffer = octets;
+            return Some(sent);
+        }
+        while self.seen.watches.load(Relaxed) {
+            self.listen();
+            let is_handshaking = quic.is_handshaking();
+            let room = library::remotes(quic).into_iter().filter_map(|remote| self.room(remote)).min();
+            self.seen.begin(room.filter(|_| !is_handshaking));
             buffer.clear();
             let sent = library::transmit(quic, now, buffer);
             let cut = self.seen.end(sent.as_ref().map(|sent| sent.destination));
@@ -115,6 +123,10 @@ impl Guard {
             buffer.truncate(sent.size);
             if self.leaves(sent.destination, sent.size as u64) {
                 return Some(sent);
+            }
+            if is_handshaking {
+                self.held = Some((sent, buffer.clone()));
+                return None;
             }
         }
         library::transmit(quic, now, buffer)
