@@ -117,7 +117,9 @@ pub(crate) fn caught<T>(make: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            PLACE.set(panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())));
+            let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
+            // A thread that ends has no such place any more.
+            let _ = PLACE.try_with(|last| last.set(place));
             before(panic);
         }));
     });

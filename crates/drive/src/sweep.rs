@@ -247,7 +247,7 @@ impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
         begun: &mut Begun,
     ) -> Result<Option<Part>, Error<E>> {
         let mut group = Group::new(self.wanted);
-        while group.runs.len() < most && group.begin.elapsed() < self.period() {
+        while group.runs.is_empty() || group.runs.len() < most && group.begin.elapsed() < self.period() {
             let Some((index, seed)) = next() else { break };
             begun.runs.push((index, seed));
             let point = &self.wanted.points[index];

@@ -135,7 +135,7 @@ def work(group: Group) -> Made:
 _FORESEEN = (NameTaken, AirloomError, ScenarioError, OSError, KeyboardInterrupt, SystemExit)
 
 #: What all other runs would meet too.
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 
 
 class OneByOne(ABC):
@@ -162,10 +162,11 @@ class OneByOne(ABC):
             return self._make(thread, job, seed)
         except (NameTaken, KeyboardInterrupt, SystemExit):
             raise
-        except (OSError, AirloomError) as error:
+        except (OSError, AirloomError, MemoryError) as error:
             if self._stopped.is_set() or getattr(error, "errno", None) in _FULL:
                 raise
-            return self._part(job, seed, getattr(error, "strerror", None) or str(error), is_lost=True), 0
+            why = getattr(error, "strerror", None) or str(error) or "no memory"
+            return self._part(job, seed, why, is_lost=True), 0
         except BaseException as error:
             return self._part(job, seed, fault(error)), 0
 
