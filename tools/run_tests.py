@@ -88,9 +88,10 @@ def run_rust() -> tuple[int, str, float]:
     except subprocess.CalledProcessError as error:
         return error.returncode, "", time.monotonic() - start
     watched = [job for job in jobs if job.folder.name == "drive"]
-    others = [job._replace(command=["nice", *job.command]) for job in jobs if job not in watched]
+    back = ["nice", "-n", "19"]
+    others = [job._replace(command=[*back, *job.command]) for job in jobs if job not in watched]
     # Of all tests those in documentation alone have a line in their names. Said this way nothing is compiled anew.
-    others.append(Job(["nice", *RUST, "--no-fail-fast", "--", "(line"], ROOT))
+    others.append(Job([*back, *RUST, "--no-fail-fast", "--", "(line"], ROOT))
     with ThreadPoolExecutor(1) as watching, ThreadPoolExecutor(1) as beside_them:
         begun = [watching.submit(job.run) for job in watched] + [beside_them.submit(job.run) for job in others]
         try:
