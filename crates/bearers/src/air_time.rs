@@ -1,7 +1,7 @@
 //! Records that radio links share: air time, and stays in a radio state.
 
 use airloom_base::record::{Record, StateRecord};
-use airloom_base::{Direction, Duration, Instant, Outbox, Station};
+use airloom_base::{Cx, Direction, Duration, Instant, Station};
 
 /// Who sends.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl Burst {
     /// An interval was used for so many octets, some of them again; `goes_on`: the next will be, too.
     pub fn note(
         &mut self,
-        records: &mut Outbox,
+        cx: &mut Cx,
         origin: Origin,
         (from, until): (Instant, Instant),
         (octets, resent): (u64, u64),
@@ -35,7 +35,7 @@ impl Burst {
     ) {
         let joins = self.octets > 0 && self.until == from;
         if self.octets > 0 && !joins {
-            self.tell(records, origin);
+            self.tell(cx, origin);
         }
         if joins {
             self.until = until;
@@ -45,13 +45,13 @@ impl Burst {
             *self = Burst { from, until, octets, resent };
         }
         if !goes_on || self.until.since(self.from) >= LONGEST_BURST {
-            self.tell(records, origin);
+            self.tell(cx, origin);
         }
     }
 
-    fn tell(&mut self, records: &mut Outbox, origin: Origin) {
+    fn tell(&mut self, cx: &mut Cx, origin: Origin) {
         let Burst { from, until, octets, resent } = std::mem::take(self);
-        records.push(Record::State(StateRecord {
+        cx.records.push(Record::State(StateRecord {
             at: from,
             until: Some(until),
             link: origin.link.to_owned(),
@@ -64,11 +64,11 @@ impl Burst {
     }
 }
 
-/// The mobile is in the radio state `state` from `at` on.
-pub fn push_state(records: &mut Outbox, link: &str, station: Station, state: &'static str, at: Instant) {
-    if records.wants_facts() {
-        records.push(Record::State(StateRecord {
-            at,
+/// The mobile is in the radio state `state` from now on.
+pub fn push_state(cx: &mut Cx, link: &str, station: Station, state: &'static str) {
+    if cx.records.wants_facts() {
+        cx.records.push(Record::State(StateRecord {
+            at: cx.now,
             until: None,
             link: link.to_owned(),
             station,

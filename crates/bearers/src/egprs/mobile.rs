@@ -430,7 +430,7 @@ impl Mobile {
         };
         if self.told != Some(state) {
             self.told = Some(state);
-            push_state(cx.records, &common.link, self.station, state, cx.now);
+            push_state(cx, &common.link, self.station, state);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use airloom_base::record::Event;
-use airloom_base::{Cx, Direction, Instant, Outbox, Station};
+use airloom_base::{Cx, Direction, Instant, Station};
 
 use super::coding_scheme::{Cps, Mcs};
 use super::config::EgprsConfig;
@@ -244,7 +244,7 @@ impl Scheduler {
             way.air.push_back(Flight { at, load, octets });
         }
         let goes_on = way.tx.wants(&rules, &way.frames);
-        note(cx.records, common, way, station, &choice, (from, until), goes_on);
+        note(cx, common, way, station, &choice, (from, until), goes_on);
     }
 }
 
@@ -342,7 +342,7 @@ fn depart(
 }
 
 fn note(
-    records: &mut Outbox,
+    cx: &mut Cx,
     common: &Common,
     way: &mut RadioDirection,
     station: Station,
@@ -350,13 +350,13 @@ fn note(
     interval: (Instant, Instant),
     goes_on: bool,
 ) {
-    if records.wants_facts() {
+    if cx.records.wants_facts() {
         let origin = Origin { link: &common.link, station, direction: way.direction };
         let octets = |again: bool| {
             let counted = choice.blocks.iter().flatten().filter(|b| !again || b.again != Again::No);
             (counted.count() * choice.mcs.octets()) as u64
         };
-        way.burst.note(records, origin, interval, (octets(false), octets(true)), goes_on);
+        way.burst.note(cx, origin, interval, (octets(false), octets(true)), goes_on);
     }
 }
 
@@ -406,7 +406,7 @@ fn send_uplink(cx: &mut Cx, common: &mut Common, mobile: &mut Mobile, timeslot: 
     }
     let way = &mut mobile.ways[UP];
     let goes_on = way.tx.wants(&rules, &way.frames);
-    note(cx.records, common, way, station, &choice, (from, until), goes_on);
+    note(cx, common, way, station, &choice, (from, until), goes_on);
 }
 
 /// The answer to a poll.

@@ -192,7 +192,8 @@ impl Circuit {
         };
         let totals = &mut common.totals[direction as usize];
         while let Some((at, frame)) = due(&mut way.air, cx.now) {
-            ObservedFrame { frame: &frame, tap: &way.tap, direction }.arrives(cx.records, at, way.points.rx);
+            let then = &mut Cx { now: at, records: &mut *cx.records };
+            ObservedFrame { frame: &frame, tap: &way.tap, direction }.arrives(then, way.points.rx);
             // It also says what its sender has received of the other direction.
             back.sender.take(frame.request, frame.acknowledged.number);
             back.forget();

@@ -1,7 +1,7 @@
 //! What a circuit tells about its frames: the rows of a PIAFS monitor.
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{Cx, Direction, Instant, Outbox, Packet, Point};
+use airloom_base::{Cx, Direction, Packet, Point};
 
 use super::frame::{Frame, OCTETS};
 use super::tap::Tap;
@@ -19,9 +19,9 @@ pub struct ObservedFrame<'a> {
 
 impl ObservedFrame<'_> {
     /// It came to the receiving end.
-    pub fn arrives(&self, records: &mut Outbox, now: Instant, point: Point) {
-        if records.wants(point) {
-            records.packet(now, point, || self.facts(Event::Receive), |out| self.octets(out));
+    pub fn arrives(&self, cx: &mut Cx, point: Point) {
+        if cx.records.wants(point) {
+            cx.records.packet(cx.now, point, || self.facts(Event::Receive), |out| self.octets(out));
         }
     }
 

@@ -451,7 +451,8 @@ impl Mobile {
             let more = way.am.wants_to_send(&way.sdus, cx.now);
             let octets = u64::from(place) * pdu_octets;
             let origin = Origin { link: &common.link, station: self.station, direction };
-            way.burst.note(cx.records, origin, (cx.now, end), (octets, again_octets), more);
+            let interval = (cx.now, end);
+            way.burst.note(cx, origin, interval, (octets, again_octets), more);
         }
     }
 
@@ -504,7 +505,8 @@ impl Mobile {
             let more = mac.is_busy();
             let again = if sent.attempt > 1 { octets } else { 0 };
             let origin = Origin { link: &common.link, station: self.station, direction };
-            way.burst.note(cx.records, origin, (cx.now, cx.now + hsdpa::TTI), (octets, again), more);
+            let interval = (cx.now, cx.now + hsdpa::TTI);
+            way.burst.note(cx, origin, interval, (octets, again), more);
         }
     }
 
@@ -514,7 +516,7 @@ impl Mobile {
             way.next_tti = Instant::FAR_FUTURE;
         }
         if let Some(rrc) = &self.rrc {
-            push_state(cx.records, &common.link, self.station, rrc.state().name(), cx.now);
+            push_state(cx, &common.link, self.station, rrc.state().name());
         }
     }
 
@@ -522,7 +524,8 @@ impl Mobile {
     fn tell_initial_state(&mut self, cx: &mut Cx, common: &Common) {
         self.initial_state_told = true;
         if self.rrc.is_none() {
-            push_state(cx.records, &common.link, self.station, "dch", Instant::ZERO);
+            let beginning = &mut Cx { now: Instant::ZERO, records: &mut *cx.records };
+            push_state(beginning, &common.link, self.station, "dch");
         }
     }
 }
