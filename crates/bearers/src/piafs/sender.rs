@@ -132,16 +132,16 @@ mod tests {
         Instant::ZERO + Duration::from_millis(n)
     }
 
-    /// A sender with a stream of full frames that ends after `left` of them, and what it sends in each interval.
-    struct Bench {
+    /// A sender that is fed full frames, `left` of them yet, and what it sends in each interval.
+    struct Fed {
         sender: Sender,
         left: u64,
         now: u64,
     }
 
-    impl Bench {
-        fn new(window: u8, left: u64) -> Bench {
-            Bench { sender: Sender::new(window, Duration::from_millis(60)), left, now: 0 }
+    impl Fed {
+        fn new(window: u8, left: u64) -> Fed {
+            Fed { sender: Sender::new(window, Duration::from_millis(60)), left, now: 0 }
         }
 
         fn step(&mut self) -> u8 {
@@ -162,51 +162,51 @@ mod tests {
 
     #[test]
     fn with_nothing_new_the_unacknowledged_go_round_oldest_first() {
-        let mut bench = Bench::new(16, 2);
-        assert_eq!(bench.steps(6), [1, 2, 1, 2, 1, 2]);
-        bench.sender.take(Number::new(2), Number::new(1));
-        assert_eq!(bench.steps(2), [2, 2]);
-        bench.sender.take(Number::new(3), Number::new(2));
-        assert!(bench.sender.is_idle());
-        assert_eq!(bench.step(), 0);
+        let mut fed = Fed::new(16, 2);
+        assert_eq!(fed.steps(6), [1, 2, 1, 2, 1, 2]);
+        fed.sender.take(Number::new(2), Number::new(1));
+        assert_eq!(fed.steps(2), [2, 2]);
+        fed.sender.take(Number::new(3), Number::new(2));
+        assert!(fed.sender.is_idle());
+        assert_eq!(fed.step(), 0);
     }
 
     #[test]
     fn what_is_missing_after_a_round_trip_comes_before_what_is_new() {
-        let mut bench = Bench::new(16, 100);
-        assert_eq!(bench.steps(7), [1, 2, 3, 4, 5, 6, 7]);
+        let mut fed = Fed::new(16, 100);
+        assert_eq!(fed.steps(7), [1, 2, 3, 4, 5, 6, 7]);
         // Number 1 was lost, 2 arrived and so on: each answer comes six intervals after its frame.
-        bench.sender.take(Number::new(1), Number::new(2));
-        assert_eq!(bench.step(), 1);
-        bench.sender.take(Number::new(1), Number::new(3));
-        assert_eq!(bench.step(), 8);
+        fed.sender.take(Number::new(1), Number::new(2));
+        assert_eq!(fed.step(), 1);
+        fed.sender.take(Number::new(1), Number::new(3));
+        assert_eq!(fed.step(), 8);
         // What arrives later than the repetition left says something of it; what left before says nothing.
-        (4..=7).for_each(|number| bench.sender.take(Number::new(1), Number::new(number)));
-        assert_eq!(bench.steps(5), [9, 10, 11, 12, 13]);
-        bench.sender.take(Number::new(1), Number::new(8));
-        assert_eq!(bench.step(), 1);
+        (4..=7).for_each(|number| fed.sender.take(Number::new(1), Number::new(number)));
+        assert_eq!(fed.steps(5), [9, 10, 11, 12, 13]);
+        fed.sender.take(Number::new(1), Number::new(8));
+        assert_eq!(fed.step(), 1);
     }
 
     #[test]
     fn no_more_than_the_window_is_under_way() {
-        let mut bench = Bench::new(4, 100);
-        assert_eq!(bench.steps(6), [1, 2, 3, 4, 1, 2]);
+        let mut fed = Fed::new(4, 100);
+        assert_eq!(fed.steps(6), [1, 2, 3, 4, 1, 2]);
         // One in the middle does not open it, the first one does.
-        bench.sender.take(Number::new(1), Number::new(3));
-        assert_eq!(bench.step(), 4);
-        bench.sender.take(Number::new(2), Number::new(1));
-        assert_eq!(bench.step(), 5);
+        fed.sender.take(Number::new(1), Number::new(3));
+        assert_eq!(fed.step(), 4);
+        fed.sender.take(Number::new(2), Number::new(1));
+        assert_eq!(fed.step(), 5);
     }
 
     #[test]
     fn numbers_outside_the_window_acknowledge_nothing() {
-        let mut bench = Bench::new(16, 3);
-        bench.steps(3);
-        bench.sender.take(Number::new(90), Number::new(5));
-        bench.sender.take(Number::NONE, Number::NONE);
-        assert_eq!(bench.steps(3), [1, 2, 3]);
+        let mut fed = Fed::new(16, 3);
+        fed.steps(3);
+        fed.sender.take(Number::new(90), Number::new(5));
+        fed.sender.take(Number::NONE, Number::NONE);
+        assert_eq!(fed.steps(3), [1, 2, 3]);
         // All of them, and around the end of the numbers.
-        bench.sender.take(Number::new(4), Number::new(3));
-        assert!(bench.sender.is_idle());
+        fed.sender.take(Number::new(4), Number::new(3));
+        assert!(fed.sender.is_idle());
     }
 }
