@@ -37,17 +37,9 @@ impl Capture {
         Capture { folder, path }
     }
 
-    fn tshark(&self, args: &[&str]) -> String {
-        tshark::tshark(&self.path, args)
-    }
-
     /// The fields of every frame that `filter` shows, one line each.
     fn fields(&self, filter: &str, fields: &[&str]) -> Vec<String> {
-        let mut args = vec!["--enable-heuristic", "rlc_udp", "-Y", filter, "-T", "fields"];
-        for field in fields {
-            args.extend(["-e", field]);
-        }
-        self.tshark(&args).lines().map(str::to_owned).collect()
+        tshark::fields(&self.path, &["--enable-heuristic", "rlc_udp", "-Y", filter], fields)
     }
 }
 
@@ -108,19 +100,10 @@ fn datagrams_are_read_with_names_directions_numbers_comments_and_good_checksums(
     }
     let capture = Capture::write("ip", &outbox);
 
-    let counts = capture.tshark(&[
-        "-o",
-        "ip.check_checksum:TRUE",
-        "-o",
-        "udp.check_checksum:TRUE",
-        "-Y",
-        "udp.checksum.status == 1 && ip.checksum.status == 1",
-        "-T",
-        "fields",
-        "-e",
-        "frame.number",
-    ]);
-    assert_eq!(counts.lines().count(), 10);
+    let checks = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let good = ["-Y", "udp.checksum.status == 1 && ip.checksum.status == 1"];
+    let counts = tshark::fields(&capture.path, &[&checks[..], &good].concat(), &["frame.number"]);
+    assert_eq!(counts.len(), 10);
     assert!(capture.fields("_ws.malformed", &["frame.number"]).is_empty());
     let seen =
         capture.fields("frame.packet_id == 3", &["frame.interface_name", "frame.packet_flags_direction"]);

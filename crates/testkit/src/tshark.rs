@@ -29,7 +29,17 @@ pub fn tshark(file: &Path, options: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("tshark writes UTF-8")
 }
 
-/// One line of `fields`, with bars between, for each of some messages in UDP between these ports.
+/// One line of `fields` for each frame that is shown.
+///
+/// # Panics
+/// If tshark complains.
+pub fn fields(file: &Path, options: &[&str], fields: &[&str]) -> Vec<String> {
+    let options = options.iter().copied().chain(["-T", "fields"]);
+    let words: Vec<&str> = options.chain(fields.iter().flat_map(|field| ["-e", field])).collect();
+    tshark(file, &words).lines().map(str::to_owned).collect()
+}
+
+/// One line of the fields `names`, with bars between, for each of some messages in UDP between these ports.
 ///
 /// # Panics
 /// If tshark complains, or there is no folder for temporary files.
@@ -38,15 +48,13 @@ pub fn dissect(
     ports: [u16; 2],
     messages: &[Vec<u8>],
     options: &[&str],
-    fields: &[&str],
+    names: &[&str],
 ) -> Vec<String> {
     let path = std::env::temp_dir().join(format!("airloom-{name}-{}.pcap", std::process::id()));
     std::fs::write(&path, pcap(ports, messages)).expect("the folder for temporary files can be written");
-    let options = options.iter().copied().chain(["-T", "fields", "-E", "separator=|"]);
-    let words: Vec<&str> = options.chain(fields.iter().flat_map(|field| ["-e", field])).collect();
-    let text = tshark(&path, &words);
+    let lines = fields(&path, &[options, &["-E", "separator=|"]].concat(), names);
     let _ = std::fs::remove_file(&path);
-    text.lines().map(str::to_owned).collect()
+    lines
 }
 
 /// A capture of raw IP with the messages in UDP, a millisecond apart.
