@@ -502,41 +502,18 @@ pub(crate) fn check_windows(stream: Octets, connection: Octets) -> Result<(), Co
 
 #[cfg(test)]
 mod tests {
-    use airloom_base::service::Datagram;
     use airloom_base::{Instant, Outbox};
+    use airloom_testkit::Memory;
 
     use super::*;
-
-    /// Streams that take nothing, and why.
-    struct Refusing(WriteError);
-
-    impl Sockets for Refusing {
-        fn connect(&mut self, _: &mut Cx, _: std::net::SocketAddr) -> SocketId {
-            unreachable!("nobody opens a connection")
-        }
-        fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> Result<usize, WriteError> {
-            Err(self.0)
-        }
-        fn read(&mut self, _: &mut Cx, _: SocketId, _: usize) -> Option<Body> {
-            None
-        }
-        fn unacknowledged(&self, _: SocketId) -> u64 {
-            0
-        }
-        fn finish(&mut self, _: &mut Cx, _: SocketId) {}
-        fn reset(&mut self, _: &mut Cx, _: SocketId) {}
-        fn send_datagram(&mut self, _: &mut Cx, _: Datagram) {}
-        fn flow(&self, _: SocketId) -> u32 {
-            0
-        }
-    }
 
     #[test]
     fn a_stream_that_the_peer_stopped_is_given_up_when_it_is_written_to() {
         let written = |why| {
             let cx = &mut Cx { now: Instant::ZERO, records: &mut Outbox::default() };
-            let socket = SocketId { slot: 1, generation: 1, stream: 0 };
-            let (net, under_way) = (&mut Refusing(why), &mut BTreeSet::new());
+            let (net, under_way) = (&mut Memory::default(), &mut BTreeSet::new());
+            let socket = net.socket();
+            net.wire(socket).refuses = Some(why);
             let mut lent = Lent { cx, net, socket, written: under_way, octets: 0 };
             let taken = lent.write(4, Body::filler(1, 100));
             assert_eq!((lent.octets, under_way.len()), (0, 0), "{why:?}");

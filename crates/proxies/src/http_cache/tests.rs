@@ -1,169 +1,43 @@
 //! The proxy between octets: what a client says, what servers say, and what each of them hears.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
-
-use airloom_base::service::{Datagram, WriteError};
-use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
-use airloom_testkit::cases;
+use airloom_base::{App, CloseReason, SocketEvent, SocketId};
+use airloom_testkit::{AppBench, cases};
 use proptest::prelude::*;
 
 use super::HttpCache;
 use super::config::{Config, Mode};
 
-/// What happened to a socket of the proxy.
-#[derive(Debug, Default)]
-struct Wire {
-    /// What it is to read.
-    inbox: VecDeque<Vec<u8>>,
-    /// What it has written.
-    heard: Vec<u8>,
-    /// How much of its writes is taken; nothing beyond.
-    room: Option<usize>,
-    finished: bool,
-    reset: bool,
-    /// The world has opened it, and has ended its side.
-    is_open: bool,
-    has_ended: bool,
-}
-
-/// Streams in memory.
-#[derive(Default)]
-struct Memory {
-    wires: BTreeMap<u32, Wire>,
-    connected: Vec<(SocketId, SocketAddr)>,
-    next: u32,
-}
-
-impl Memory {
-    fn socket(&mut self) -> SocketId {
-        self.next += 1;
-        self.wires.insert(self.next, Wire::default());
-        SocketId { slot: self.next, generation: 1, stream: 0 }
-    }
-
-    fn wire(&mut self, socket: SocketId) -> &mut Wire {
-        self.wires.get_mut(&socket.slot).expect("a socket of ours")
-    }
-}
-
-impl Sockets for Memory {
-    fn connect(&mut self, _: &mut Cx, to: SocketAddr) -> SocketId {
-        let socket = self.socket();
-        self.connected.push((socket, to));
-        socket
-    }
-    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> Result<usize, WriteError> {
-        let wire = self.wire(socket);
-        assert!(!wire.finished && !wire.reset, "written after the end");
-        let len = wire.room.map_or(body.len(), |room| room.min(body.len()));
-        wire.room = wire.room.map(|room| room - len);
-        wire.heard.extend_from_slice(&body.to_bytes()[..len]);
-        WriteError::or_taken(len, body.len())
-    }
-    fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
-        let wire = self.wire(socket);
-        let mut first = wire.inbox.pop_front()?;
-        if first.len() > max {
-            wire.inbox.push_front(first.split_off(max));
-        }
-        Some(Body::Real(first.into()))
-    }
-    fn unacknowledged(&self, _: SocketId) -> u64 {
-        0
-    }
-    fn finish(&mut self, _: &mut Cx, socket: SocketId) {
-        self.wire(socket).finished = true;
-    }
-    fn reset(&mut self, _: &mut Cx, socket: SocketId) {
-        self.wire(socket).reset = true;
-    }
-    fn send_datagram(&mut self, _: &mut Cx, _: Datagram) {}
-    fn flow(&self, _: SocketId) -> u32 {
-        0
-    }
-}
-
-/// The proxy, and a clock.
-struct Bench {
-    cache: HttpCache,
-    net: Memory,
-    now: Instant,
-    records: Outbox,
-    /// Servers that were looked at.
-    seen: usize,
-}
-
 fn config() -> Config {
     Config { mode: Mode::Addressed, ..Config::default() }
 }
 
-impl Bench {
-    fn new(config: Config) -> Bench {
-        let names = [("a", "10.0.0.1"), ("b", "10.0.0.2")];
-        let names = names.map(|(name, at)| (name.to_owned(), at.parse().expect("an address")));
-        let mut cache = HttpCache::new(config, Some(names.into_iter().collect())).expect("settings");
-        cache.set_calendar(784_111_777);
-        Bench { cache, net: Memory::default(), now: Instant::ZERO, records: Outbox::default(), seen: 0 }
-    }
+fn on_bench(config: Config) -> AppBench<HttpCache> {
+    let names = [("a", "10.0.0.1"), ("b", "10.0.0.2")];
+    let names = names.map(|(name, at)| (name.to_owned(), at.parse().expect("an address")));
+    let mut cache = HttpCache::new(config, Some(names.into_iter().collect())).expect("settings");
+    cache.set_calendar(784_111_777);
+    AppBench::new(cache)
+}
 
-    fn event(&mut self, socket: SocketId, event: SocketEvent) {
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.cache.handle_event(&mut cx, &mut self.net, socket, event);
-    }
+/// A client comes.
+fn come(bench: &mut AppBench<HttpCache>) -> SocketId {
+    let at = |text: &str| text.parse().expect("an address");
+    bench.accept(at("10.0.0.7:1234"), at("10.0.0.9:80"))
+}
 
-    fn client(&mut self) -> SocketId {
-        let socket = self.net.socket();
-        let at = |text: &str| text.parse().expect("an address");
-        self.event(socket, SocketEvent::Accepted { at: at("10.0.0.9:80"), from: at("10.0.0.7:1234") });
-        socket
-    }
-
-    fn say(&mut self, socket: SocketId, text: impl AsRef<[u8]>) {
-        self.net.wire(socket).inbox.push_back(text.as_ref().to_vec());
-        self.event(socket, SocketEvent::Readable(1));
-    }
-
-    /// What a socket has heard since it was last asked.
-    fn heard(&mut self, socket: SocketId) -> String {
-        let heard = std::mem::take(&mut self.net.wire(socket).heard);
-        String::from_utf8_lossy(&heard).into_owned()
-    }
-
-    /// The next connection to a server, opened.
-    fn server(&mut self) -> SocketId {
-        let (socket, _) = *self.net.connected.get(self.seen).expect("a connection to a server");
-        self.seen += 1;
-        self.event(socket, SocketEvent::Opened);
-        socket
-    }
-
-    fn wait(&mut self, seconds: u64) {
-        let until = self.now + Duration::from_secs(seconds);
-        while let Some(at) = self.cache.poll_timeout().filter(|at| *at <= until) {
-            self.now = self.now.max(at);
-            let mut cx = Cx { now: self.now, records: &mut self.records };
-            self.cache.handle_timeout(&mut cx, &mut self.net);
-        }
-        self.now = until;
-    }
-
-    /// One exchange on a new connection of the client: what it hears if the server (if one is asked) says `answer`, and what
-    /// the server heard.
-    fn ask(&mut self, request: &str, answer: &str) -> (String, Option<String>) {
-        let client = self.client();
-        self.say(client, request);
-        let asked = if self.net.connected.len() > self.seen {
-            let server = self.server();
-            let asked = self.heard(server);
-            self.say(server, answer);
-            self.event(server, SocketEvent::Finished);
-            Some(asked)
-        } else {
-            None
-        };
-        (self.heard(client), asked)
-    }
+/// One exchange on a new connection of the client: what it hears if the server (if one is asked) says `answer`, and what the
+/// server heard.
+fn ask(bench: &mut AppBench<HttpCache>, request: &str, answer: &str) -> (String, Option<String>) {
+    let client = come(bench);
+    bench.say(client, request);
+    let asked = bench.opens().then(|| {
+        let server = bench.opened();
+        let asked = bench.heard(server);
+        bench.say(server, answer);
+        bench.event(server, SocketEvent::Finished);
+        asked
+    });
+    (bench.heard(client), asked)
 }
 
 const GET: &str = "GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -171,60 +45,60 @@ const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Len
 
 #[test]
 fn a_fresh_answer_is_used_again_and_says_how_old_it_is() {
-    let mut bench = Bench::new(config());
-    let (first, asked) = bench.ask(GET, FRESH);
+    let mut bench = on_bench(config());
+    let (first, asked) = ask(&mut bench, GET, FRESH);
     assert!(first.starts_with("HTTP/1.1 200 OK\r\n") && first.ends_with("\r\n\r\nhello"), "{first}");
     assert_eq!(asked.as_deref(), Some("GET /x HTTP/1.1\r\nHost: a\r\nVia: 1.1 airloom\r\n\r\n"));
     bench.wait(7);
-    let (second, asked) = bench.ask(GET, "");
+    let (second, asked) = ask(&mut bench, GET, "");
     assert_eq!(asked, None);
     assert!(
         second.contains("Age: 7\r\n") && second.contains("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
         "{second}"
     );
     assert!(second.contains("Via: 1.1 airloom\r\n") && second.ends_with("hello"));
-    let (head, asked) = bench.ask("HEAD http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "");
+    let (head, asked) = ask(&mut bench, "HEAD http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "");
     assert_eq!(asked, None);
     assert!(head.contains("Content-Length: 5\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     bench.wait(60);
-    assert!(bench.ask(GET, FRESH).1.is_some(), "too old, and nothing to check it by");
-    let c = bench.cache.counters();
+    assert!(ask(&mut bench, GET, FRESH).1.is_some(), "too old, and nothing to check it by");
+    let c = bench.app.counters();
     assert_eq!((c.requests, c.hits, c.misses, c.stored), (4, 2, 2, 2));
 }
 
 #[test]
 fn an_old_answer_is_checked_and_its_fields_made_new() {
-    let mut bench = Bench::new(config());
+    let mut bench = on_bench(config());
     let tagged = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nETag: \"v1\"\r\nX-N: 1\r\nContent-Length: 2\r\n\r\nv1";
-    bench.ask(GET, tagged);
+    ask(&mut bench, GET, tagged);
     bench.wait(5);
     let unchanged =
         "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=30\r\nX-N: 2\r\n\r\n";
-    let (heard, asked) = bench.ask(GET, unchanged);
+    let (heard, asked) = ask(&mut bench, GET, unchanged);
     assert!(asked.is_some_and(|asked| asked.contains("If-None-Match: \"v1\"\r\n")));
     assert!(heard.starts_with("HTTP/1.1 200 OK\r\n") && heard.contains("X-N: 2\r\n"), "{heard}");
     assert!(heard.ends_with("v1") && !heard.contains("X-N: 1"));
     bench.wait(20);
     // Its own condition is judged here.
     let conditional = "GET http://a/x HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v0\", \"v1\"\r\n\r\n";
-    let (heard, asked) = bench.ask(conditional, "");
+    let (heard, asked) = ask(&mut bench, conditional, "");
     assert_eq!(asked, None);
     assert!(heard.starts_with("HTTP/1.1 304 Not Modified\r\n") && heard.ends_with("\r\n\r\n"), "{heard}");
     bench.wait(20);
-    let (heard, _) = bench.ask(GET, "HTTP/1.1 200 OK\r\nETag: \"v2\"\r\nContent-Length: 2\r\n\r\nv2");
+    let (heard, _) = ask(&mut bench, GET, "HTTP/1.1 200 OK\r\nETag: \"v2\"\r\nContent-Length: 2\r\n\r\nv2");
     assert!(heard.ends_with("v2"));
 }
 
 #[test]
 fn what_cannot_be_checked_is_used_stale_only_where_its_server_allows_it() {
     for (control, status) in [("max-age=1", "200"), ("max-age=1, must-revalidate", "504")] {
-        let mut bench = Bench::new(config());
+        let mut bench = on_bench(config());
         let answer = format!(
             "HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nETag: \"1\"\r\nContent-Length: 2\r\n\r\nok"
         );
-        bench.ask(GET, &answer);
+        ask(&mut bench, GET, &answer);
         bench.wait(100);
-        let client = bench.client();
+        let client = come(&mut bench);
         bench.say(client, GET);
         let (server, _) = bench.net.connected[1];
         bench.event(server, SocketEvent::Closed(CloseReason::Refused));
@@ -235,10 +109,10 @@ fn what_cannot_be_checked_is_used_stale_only_where_its_server_allows_it() {
 
 #[test]
 fn answers_leave_in_the_order_of_their_requests() {
-    let mut bench = Bench::new(config());
-    let client = bench.client();
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
     bench.say(client, "GET http://a/1 HTTP/1.1\r\nHost: a\r\n\r\nGET http://b/2 HTTP/1.1\r\nHost: b\r\n\r\n");
-    let (first, second) = (bench.server(), bench.server());
+    let (first, second) = (bench.opened(), bench.opened());
     bench.say(second, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo");
     assert_eq!(bench.heard(client), "");
     bench.say(first, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none");
@@ -249,11 +123,11 @@ fn answers_leave_in_the_order_of_their_requests() {
 
 #[test]
 fn requests_beyond_the_pipeline_wait_unread() {
-    let mut bench = Bench::new(Config { client_pipeline: 2, ..config() });
-    let client = bench.client();
+    let mut bench = on_bench(Config { client_pipeline: 2, ..config() });
+    let client = come(&mut bench);
     let all: String = (0..5).map(|n| format!("GET http://a/{n} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
     bench.say(client, all);
-    let first = (bench.server(), bench.server());
+    let first = (bench.opened(), bench.opened());
     assert_eq!(bench.net.connected.len(), 2);
     for server in [first.1, first.0, first.0, first.1, first.0] {
         bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
@@ -264,29 +138,29 @@ fn requests_beyond_the_pipeline_wait_unread() {
 
 #[test]
 fn requests_wait_for_a_connection_and_connections_are_used_again() {
-    let mut bench = Bench::new(Config { server_connections: 1, ..config() });
-    let clients = [bench.client(), bench.client(), bench.client()];
+    let mut bench = on_bench(Config { server_connections: 1, ..config() });
+    let clients = [come(&mut bench), come(&mut bench), come(&mut bench)];
     for client in clients {
         bench.say(client, GET);
     }
     assert_eq!(bench.net.connected.len(), 1);
-    let server = bench.server();
+    let server = bench.opened();
     for client in clients {
         assert_eq!(bench.heard(server).matches("GET").count(), 1);
         bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
         assert!(bench.heard(client).ends_with('x'));
     }
-    assert_eq!((bench.net.connected.len(), bench.cache.counters().server_connections), (1, 1));
+    assert_eq!((bench.net.connected.len(), bench.app.counters().server_connections), (1, 1));
 }
 
 #[test]
 fn requests_are_pipelined_to_a_server_that_has_shown_that_it_stays() {
-    let mut bench = Bench::new(Config { server_connections: 1, server_pipeline: 3, ..config() });
-    let clients: Vec<SocketId> = (0..5).map(|_| bench.client()).collect();
+    let mut bench = on_bench(Config { server_connections: 1, server_pipeline: 3, ..config() });
+    let clients: Vec<SocketId> = (0..5).map(|_| come(&mut bench)).collect();
     for client in &clients {
         bench.say(*client, GET);
     }
-    let server = bench.server();
+    let server = bench.opened();
     assert_eq!(bench.heard(server).matches("GET").count(), 1, "nothing is known of it yet");
     bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
     assert_eq!(bench.heard(server).matches("GET").count(), 3);
@@ -295,35 +169,35 @@ fn requests_are_pipelined_to_a_server_that_has_shown_that_it_stays() {
     bench.event(server, SocketEvent::Closed(CloseReason::Reset));
     assert!(bench.heard(clients[0]).ends_with('1') && bench.heard(clients[1]).ends_with('2'));
     for client in &clients[2..] {
-        let server = bench.server();
+        let server = bench.opened();
         assert_eq!(bench.heard(server).matches("GET").count(), 1);
         bench.say(server, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\n3");
         assert!(bench.heard(*client).ends_with('3'));
     }
-    assert_eq!(bench.cache.counters().retries, 3);
+    assert_eq!(bench.app.counters().retries, 3);
 }
 
 #[test]
 fn a_kept_connection_that_closes_under_a_request_is_replaced_once() {
-    let mut bench = Bench::new(config());
-    let client = bench.client();
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
     bench.say(client, GET);
-    let server = bench.server();
+    let server = bench.opened();
     bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
     bench.heard(client);
     bench.say(client, GET);
     bench.event(server, SocketEvent::Finished);
-    let server = bench.server();
+    let server = bench.opened();
     assert!(bench.heard(server).starts_with("GET /x"));
     bench.event(server, SocketEvent::Closed(CloseReason::Reset));
     assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
     // A new connection that breaks is the server's word; and what changes something is never repeated.
     bench.say(client, "POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
-    let server = bench.server();
+    let server = bench.opened();
     assert!(bench.heard(server).ends_with("Content-Length: 2\r\n\r\nhi"));
     bench.event(server, SocketEvent::Closed(CloseReason::Reset));
     assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
-    assert_eq!(bench.cache.counters().retries, 1);
+    assert_eq!(bench.app.counters().retries, 1);
 }
 
 /// What is said to the proxy, and the status it answers with itself; nothing of it reaches a server.
@@ -369,8 +243,8 @@ fn smuggling_and_other_nonsense_reaches_no_server() {
     for (request, status) in REFUSED {
         let smuggled = "GET http://b/smuggled HTTP/1.1\r\nHost: b\r\n\r\n";
         for cut in (0..request.len()).step_by(3) {
-            let mut bench = Bench::new(config());
-            let client = bench.client();
+            let mut bench = on_bench(config());
+            let client = come(&mut bench);
             bench.say(client, &request[..cut]);
             if !bench.net.wire(client).finished {
                 bench.say(client, &request[cut..]);
@@ -398,8 +272,8 @@ fn heads_that_are_too_long_are_refused() {
         (format!("GET http://a/ HTTP/1.1\r\nHost: a\r\nX: {long}\r\n\r\n"), 431),
         (format!("GET http://a/ HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(200)), 431),
     ] {
-        let mut bench = Bench::new(config());
-        let (heard, asked) = bench.ask(&request, "");
+        let mut bench = on_bench(config());
+        let (heard, asked) = ask(&mut bench, &request, "");
         assert!(heard.starts_with(&format!("HTTP/1.1 {status} ")) && asked.is_none(), "{heard}");
     }
 }
@@ -414,8 +288,8 @@ fn what_servers_lie_about_gives_502_or_breaks_off() {
         ("HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n", "HTTP/1.1 502 "),
         ("", "HTTP/1.1 502 "),
     ] {
-        let mut bench = Bench::new(config());
-        let (heard, _) = bench.ask(GET, answer);
+        let mut bench = on_bench(config());
+        let (heard, _) = ask(&mut bench, GET, answer);
         assert!(heard.starts_with(expected), "{answer:?}: {heard:?}");
     }
     // The head was passed on already: the client's connection ends in the middle.
@@ -423,25 +297,25 @@ fn what_servers_lie_about_gives_502_or_breaks_off() {
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 50\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx",
     ] {
-        let mut bench = Bench::new(config());
-        let client = bench.client();
+        let mut bench = on_bench(config());
+        let client = come(&mut bench);
         bench.say(client, GET);
-        let server = bench.server();
+        let server = bench.opened();
         bench.say(server, answer);
         bench.event(server, SocketEvent::Closed(CloseReason::Reset));
         let heard = bench.heard(client);
         assert!(heard.contains("hello") && !heard.ends_with("0\r\n\r\n"), "{heard}");
         assert!(bench.net.wire(client).finished, "{answer:?}");
-        assert!(bench.ask(GET, FRESH).1.is_some(), "half an answer is not kept");
+        assert!(ask(&mut bench, GET, FRESH).1.is_some(), "half an answer is not kept");
     }
 }
 
 #[test]
 fn an_answer_behind_an_answer_is_nobodys() {
-    let mut bench = Bench::new(config());
-    let client = bench.client();
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
     bench.say(client, GET);
-    let server = bench.server();
+    let server = bench.opened();
     bench.say(
         server,
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad",
@@ -449,7 +323,7 @@ fn an_answer_behind_an_answer_is_nobodys() {
     assert!(bench.heard(client).ends_with("\r\n\r\n1"));
     assert!(bench.net.wire(server).reset);
     bench.say(client, GET);
-    let server = bench.server();
+    let server = bench.opened();
     bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2");
     assert!(bench.heard(client).ends_with("\r\n\r\n2"));
 }
@@ -457,18 +331,18 @@ fn an_answer_behind_an_answer_is_nobodys() {
 #[test]
 fn bodies_without_a_length_become_chunks_or_end_with_the_connection() {
     let answer = "HTTP/1.1 200 OK\r\n\r\nhello";
-    let mut bench = Bench::new(config());
-    let (heard, _) = bench.ask(GET, answer);
+    let mut bench = on_bench(config());
+    let (heard, _) = ask(&mut bench, GET, answer);
     assert!(
         heard.contains("Transfer-Encoding: chunked\r\n") && heard.ends_with("5\r\nhello\r\n0\r\n\r\n"),
         "{heard}"
     );
-    let (heard, _) = bench.ask("GET http://a/x HTTP/1.0\r\n\r\n", answer);
+    let (heard, _) = ask(&mut bench, "GET http://a/x HTTP/1.0\r\n\r\n", answer);
     assert!(heard.contains("Connection: close\r\n") && heard.ends_with("\r\n\r\nhello"), "{heard}");
     // One that broke off must not look complete to a client that takes the end for the end.
-    let client = bench.client();
+    let client = come(&mut bench);
     bench.say(client, "GET http://a/x HTTP/1.0\r\n\r\n");
-    let server = bench.server();
+    let server = bench.opened();
     bench.say(server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
     bench.event(server, SocketEvent::Closed(CloseReason::Reset));
     assert!(bench.net.wire(client).reset && !bench.net.wire(client).finished);
@@ -476,7 +350,7 @@ fn bodies_without_a_length_become_chunks_or_end_with_the_connection() {
 
 #[test]
 fn variants_and_private_answers_are_not_mixed_up() {
-    let mut bench = Bench::new(config());
+    let mut bench = on_bench(config());
     let get = |lines: &str| format!("GET http://a/x HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
     let answer = |fields: &str, body: &str| {
         format!(
@@ -484,36 +358,39 @@ fn variants_and_private_answers_are_not_mixed_up() {
             body.len()
         )
     };
-    bench.ask(&get("Accept-Language: de\r\n"), &answer("Vary: Accept-Language\r\n", "de"));
-    bench.ask(&get("Accept-Language: en\r\n"), &answer("Vary: Accept-Language\r\n", "en"));
+    ask(&mut bench, &get("Accept-Language: de\r\n"), &answer("Vary: Accept-Language\r\n", "de"));
+    ask(&mut bench, &get("Accept-Language: en\r\n"), &answer("Vary: Accept-Language\r\n", "en"));
     for language in ["de", "en"] {
-        let (heard, asked) = bench.ask(&get(&format!("Accept-Language: {language}\r\n")), "");
+        let (heard, asked) = ask(&mut bench, &get(&format!("Accept-Language: {language}\r\n")), "");
         assert!(asked.is_none() && heard.ends_with(language), "{heard}");
     }
-    let mut bench = Bench::new(config());
-    bench.ask(&get("Authorization: Basic eDp5\r\n"), &answer("", "mine"));
-    assert!(bench.ask(&get(""), &answer("Set-Cookie: a=b\r\n", "x")).1.is_some());
-    assert!(bench.ask(&get(""), &answer("", "x")).1.is_some(), "an answer with a cookie is not kept");
-    assert_eq!(bench.ask(&get(""), "").1, None);
+    let mut bench = on_bench(config());
+    ask(&mut bench, &get("Authorization: Basic eDp5\r\n"), &answer("", "mine"));
+    assert!(ask(&mut bench, &get(""), &answer("Set-Cookie: a=b\r\n", "x")).1.is_some());
+    assert!(ask(&mut bench, &get(""), &answer("", "x")).1.is_some(), "an answer with a cookie is not kept");
+    assert_eq!(ask(&mut bench, &get(""), "").1, None);
     // What changes something makes it useless.
-    bench.ask("DELETE http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n");
-    assert!(bench.ask(&get(""), &answer("", "y")).1.is_some());
+    ask(&mut bench, "DELETE http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n");
+    assert!(ask(&mut bench, &get(""), &answer("", "y")).1.is_some());
     // A fragment of it is for the server to give.
     assert!(
-        bench
-            .ask(&get("Range: bytes=0-0\r\n"), "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\ny")
-            .1
-            .is_some()
+        ask(
+            &mut bench,
+            &get("Range: bytes=0-0\r\n"),
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\ny"
+        )
+        .1
+        .is_some()
     );
 }
 
 #[test]
 fn clients_that_are_slow_do_not_hold_memory_or_the_server() {
-    let mut bench = Bench::new(Config { buffer: airloom_base::units::Octets(10_000), ..config() });
-    let client = bench.client();
+    let mut bench = on_bench(Config { buffer: airloom_base::units::Octets(10_000), ..config() });
+    let client = come(&mut bench);
     bench.net.wire(client).room = Some(0);
     bench.say(client, GET);
-    let server = bench.server();
+    let server = bench.opened();
     let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec();
     answer.extend(vec![b'x'; 1_000_000]);
     for piece in answer.chunks(1_000) {
@@ -538,11 +415,11 @@ fn clients_that_are_slow_do_not_hold_memory_or_the_server() {
 
 #[test]
 fn time_runs_out_for_everybody() {
-    let mut bench = Bench::new(config());
-    let (idle, slow, waiting) = (bench.client(), bench.client(), bench.client());
+    let mut bench = on_bench(config());
+    let (idle, slow, waiting) = (come(&mut bench), come(&mut bench), come(&mut bench));
     bench.say(slow, "GET http://a/x HTT");
     bench.say(waiting, GET);
-    let server = bench.server();
+    let server = bench.opened();
     // A head that comes octet by octet gets no more time than another.
     for _ in 0..7 {
         bench.wait(2);
@@ -560,13 +437,13 @@ fn time_runs_out_for_everybody() {
 
 #[test]
 fn bodies_of_requests_pass_and_are_bounded() {
-    let mut bench = Bench::new(Config { max_upload: Some(airloom_base::units::Octets(10)), ..config() });
-    let client = bench.client();
+    let mut bench = on_bench(Config { max_upload: Some(airloom_base::units::Octets(10)), ..config() });
+    let client = come(&mut bench);
     bench.say(
         client,
         "POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n",
     );
-    let server = bench.server();
+    let server = bench.opened();
     let head = bench.heard(server);
     assert!(
         head.contains("Transfer-Encoding: chunked\r\n") && head.contains("Expect: 100-continue\r\n"),
@@ -580,7 +457,7 @@ fn bodies_of_requests_pass_and_are_bounded() {
     assert!(bench.heard(client).ends_with("ok"));
     bench.say(client, "POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
     assert!(bench.heard(client).starts_with("HTTP/1.1 413 "));
-    let client = bench.client();
+    let client = come(&mut bench);
     bench.say(
         client,
         "POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n9\r\n",
@@ -591,29 +468,29 @@ fn bodies_of_requests_pass_and_are_bounded() {
 
 #[test]
 fn the_answer_to_a_get_with_content_is_kept_for_nobody() {
-    let mut bench = Bench::new(config());
+    let mut bench = on_bench(config());
     let fat = "GET http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nevil";
     let chunked =
         "GET http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nevil\r\n0\r\n\r\n";
     for poisoned in [fat, chunked] {
-        assert!(bench.ask(poisoned, FRESH).1.is_some(), "{poisoned}");
+        assert!(ask(&mut bench, poisoned, FRESH).1.is_some(), "{poisoned}");
     }
-    let (_, asked) = bench.ask(GET, FRESH);
+    let (_, asked) = ask(&mut bench, GET, FRESH);
     assert!(asked.is_some(), "nothing was kept under the bare name");
     // Nor is it answered by what was kept for those without content; an empty one is none.
-    assert!(bench.ask(fat, FRESH).1.is_some());
+    assert!(ask(&mut bench, fat, FRESH).1.is_some());
     let empty = "GET http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(bench.ask(empty, "").1, None);
-    assert_eq!(bench.cache.counters().stored, 1);
+    assert_eq!(ask(&mut bench, empty, "").1, None);
+    assert_eq!(bench.app.counters().stored, 1);
 }
 
 #[test]
 fn a_tunnel_carries_octets_both_ways_and_ends() {
-    let mut bench = Bench::new(config());
-    let client = bench.client();
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
     bench.say(client, "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\nfirst");
     assert_eq!(bench.net.connected[0].1, "10.0.0.1:443".parse().expect("an address"));
-    let server = bench.server();
+    let server = bench.opened();
     assert_eq!(
         (bench.heard(client), bench.heard(server)),
         ("HTTP/1.1 200 Connection Established\r\n\r\n".into(), "first".into())
@@ -629,12 +506,12 @@ fn a_tunnel_carries_octets_both_ways_and_ends() {
     bench.event(server, SocketEvent::Finished);
     assert!(bench.net.wire(client).finished);
     // One that cannot be opened is a status.
-    let client = bench.client();
+    let client = come(&mut bench);
     bench.say(client, "CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n");
     let (server, _) = bench.net.connected[1];
     bench.event(server, SocketEvent::Closed(CloseReason::Refused));
     assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
-    assert_eq!(bench.cache.counters().tunnels, 1);
+    assert_eq!(bench.app.counters().tunnels, 1);
 }
 
 /// Octets for whichever socket is there.
@@ -692,20 +569,20 @@ proptest! {
     #![proptest_config(cases(400))]
     #[test]
     fn whatever_happens_nothing_is_left_behind(deeds in proptest::collection::vec(deed(), 1..60)) {
-        let mut bench = Bench::new(Config { server_pipeline: 2, server_connections: 2, ..config() });
+        let mut bench = on_bench(Config { server_pipeline: 2, server_connections: 2, ..config() });
         // Sockets that the world still has, and whether they are open.
         let mut clients: Vec<SocketId> = Vec::new();
         for deed in deeds {
             let servers: Vec<SocketId> = bench.net.connected.iter().map(|c| c.0).collect();
             let all: Vec<SocketId> = clients.iter().chain(&servers).copied().collect();
-            let state = |bench: &Bench, socket: SocketId| {
+            let state = |bench: &AppBench<HttpCache>, socket: SocketId| {
                 let wire = &bench.net.wires[&socket.slot];
                 (wire.is_open && !wire.reset, wire.has_ended)
             };
             let pick = |at: usize| all.get(at % all.len().max(1)).copied().filter(|s| state(&bench, *s).0);
             match deed {
                 Deed::Come => {
-                    let client = bench.client();
+                    let client = come(&mut bench);
                     bench.net.wire(client).is_open = true;
                     clients.push(client);
                 }
@@ -755,38 +632,36 @@ proptest! {
             let socket = SocketId { slot, generation: 1, stream: 0 };
             bench.event(socket, SocketEvent::Closed(CloseReason::Finished));
         }
-        let [open, servers, ..] = bench.cache.sizes();
+        let [open, servers, ..] = bench.app.sizes();
         prop_assert_eq!((open, servers), (0, 0));
-        prop_assert_eq!(bench.cache.poll_timeout(), None);
+        prop_assert_eq!(bench.app.poll_timeout(), None);
     }
 }
 
 #[test]
 fn a_transparent_proxy_goes_where_the_client_was_going() {
-    let mut bench = Bench::new(Config::default());
-    let client = bench.client();
+    let mut bench = on_bench(Config::default());
+    let client = come(&mut bench);
     // The client was connecting to 10.0.0.9 and says that this is `b`.
     bench.say(client, "GET /x HTTP/1.1\r\nHost: b\r\n\r\n");
     assert_eq!(bench.net.connected[0].1, "10.0.0.9:80".parse().expect("an address"));
-    let server = bench.server();
+    let server = bench.opened();
     bench.say(server, FRESH);
     assert!(bench.heard(server).contains("Host: b\r\n"));
     // What a liar made the proxy keep is found by those alone who were going to the same address.
-    let other = bench.net.socket();
     let at = |text: &str| text.parse().expect("an address");
-    bench.event(other, SocketEvent::Accepted { at: at("10.0.0.2:80"), from: at("10.0.0.7:9") });
+    let other = bench.accept(at("10.0.0.7:9"), at("10.0.0.2:80"));
     bench.say(other, "GET /x HTTP/1.1\r\nHost: b\r\n\r\n");
     assert_eq!(bench.net.connected[1].1, at("10.0.0.2:80"));
 }
 
 #[test]
 fn stopping_ends_idle_clients_at_once_and_others_after_their_answer() {
-    let mut bench = Bench::new(config());
-    let (idle, busy) = (bench.client(), bench.client());
+    let mut bench = on_bench(config());
+    let (idle, busy) = (come(&mut bench), come(&mut bench));
     bench.say(busy, GET);
-    let server = bench.server();
-    let mut cx = Cx { now: bench.now, records: &mut bench.records };
-    bench.cache.handle_stop(&mut cx, &mut bench.net);
+    let server = bench.opened();
+    bench.call(|cache, cx, net| cache.handle_stop(cx, net));
     assert!(bench.net.wire(idle).finished && !bench.net.wire(busy).finished);
     bench.say(server, FRESH);
     assert!(bench.heard(busy).ends_with("hello") && bench.net.wire(busy).finished);
@@ -794,21 +669,20 @@ fn stopping_ends_idle_clients_at_once_and_others_after_their_answer() {
 
 #[test]
 fn nothing_is_under_way_on_connections_that_wait_for_a_request() {
-    let mut bench = Bench::new(config());
-    let (_idle, busy) = (bench.client(), bench.client());
-    assert!(bench.cache.is_quiet());
+    let mut bench = on_bench(config());
+    let (_idle, busy) = (come(&mut bench), come(&mut bench));
+    assert!(bench.app.is_quiet());
     bench.say(busy, GET);
-    assert!(!bench.cache.is_quiet(), "it waits for its answer");
-    let server = bench.server();
+    assert!(!bench.app.is_quiet(), "it waits for its answer");
+    let server = bench.opened();
     bench.say(server, FRESH);
-    assert!(bench.cache.is_quiet() && bench.cache.sizes()[1] == 1, "the connection to the server is kept");
+    assert!(bench.app.is_quiet() && bench.app.sizes()[1] == 1, "the connection to the server is kept");
     bench.say(busy, "GET http://a/y HT");
-    assert!(!bench.cache.is_quiet(), "half a request");
-    let mut cx = Cx { now: bench.now, records: &mut bench.records };
-    bench.cache.handle_stop(&mut cx, &mut bench.net);
+    assert!(!bench.app.is_quiet(), "half a request");
+    bench.call(|cache, cx, net| cache.handle_stop(cx, net));
     bench.say(busy, "TP/1.1\r\nHost: a\r\n\r\n");
     bench.say(server, FRESH);
-    assert!(bench.net.wire(busy).finished && !bench.cache.is_quiet(), "its answer may be on its way");
+    assert!(bench.net.wire(busy).finished && !bench.app.is_quiet(), "its answer may be on its way");
     bench.event(busy, SocketEvent::Closed(CloseReason::Finished));
-    assert!(bench.cache.is_quiet());
+    assert!(bench.app.is_quiet());
 }
