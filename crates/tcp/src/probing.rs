@@ -19,7 +19,7 @@
 
 use airloom_base::{Duration, Instant};
 
-use super::congestion::{Estimate, Event, Reaction, Suspicion};
+use super::congestion::{Event, Reaction, Suspicion};
 use super::sender::{Sender, hold, pending};
 use super::timers::Alarm;
 use super::wire::{Flags, ProbeOption, ProbeStep};
@@ -72,20 +72,12 @@ impl Sender {
         if !self.probing.agreed || self.is_held(hold::PROBING) {
             return self.is_held(hold::PROBING);
         }
-        let estimate = self.estimate();
-        let Reaction::Probe { wait } = self.controller.on_suspicion(&self.window, suspicion, estimate) else {
-            return false;
-        };
+        let Reaction::Probe { wait } = self.suspect(suspicion) else { return false };
         self.hold(hold::PROBING);
         self.timers.stop(Alarm::Retransmission);
         self.probing.cycle = Some(Cycle { suspicion, since: now, step: ProbeStep::Probe1, sent: now });
         self.probe(now, ProbeStep::Probe1, wait);
         true
-    }
-
-    fn estimate(&self) -> Estimate {
-        let (srtt, rttvar) = self.rtt.estimate();
-        Estimate { srtt, rttvar, rto: self.rtt.rto(&self.config) }
     }
 
     fn probe(&mut self, now: Instant, step: ProbeStep, wait: Duration) {
@@ -140,8 +132,7 @@ impl Sender {
     }
 
     fn ask(&mut self, now: Instant, rtt: Option<Duration>, next: ProbeStep) -> Option<Suspicion> {
-        let estimate = self.estimate();
-        match self.controller.on_probe(&self.window, rtt, estimate) {
+        match self.weigh_probe(rtt) {
             Reaction::Probe { wait } => {
                 self.probe(now, next, wait);
                 None
@@ -158,7 +149,7 @@ impl Sender {
         self.pending = (self.pending & !pending::PROBING) | pending::DATA;
         if self.snd.una() == self.snd.nxt() {
             // All has arrived meanwhile.
-            self.controller.on_event(&mut self.window, now, Event::Open);
+            self.tell_controller(now, Event::Open);
             return None;
         }
         let at = self.rtt.deadline(&self.config, now);

@@ -13,7 +13,10 @@ use airloom_base::{Duration, Instant};
 use super::config::{Config, IdleRestart, LossWindow, Nagle};
 use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
-use super::congestion::{About, Ack, Controller, Departure, FastRecovery, Hears, Phase, Window, pacing};
+use super::congestion::{
+    About, Ack, Controller, Departure, Estimate, Event, FastRecovery, Hears, Phase, Prior, Reaction,
+    Suspicion, Window, pacing,
+};
 use super::ecn::Ecn;
 use super::liveness::Liveness;
 use super::pace::Pace;
@@ -206,7 +209,8 @@ pub(super) struct Sender {
     pub push: bool,
     pub snd: Send,
     pub window: Window,
-    pub controller: Box<dyn Controller>,
+    /// Is lent this sender's window with each call, and no other.
+    controller: Box<dyn Controller>,
     /// What the controller said of itself when the connection was made; the same ever after.
     #[getset(get_copy = "pub")]
     about: About,
@@ -392,7 +396,7 @@ impl Sender {
     }
 
     /// The window that a loss halves. `limited`: octets of it that limited transmit let out.
-    pub fn loss_base(&self, limited: u64) -> u64 {
+    fn loss_base(&self, limited: u64) -> u64 {
         match self.config.loss_window {
             //= RFC 5681 (3.2, step 2): what limited transmit let out does not count.
             LossWindow::FlightSize => self.snd.outstanding().saturating_sub(limited),
@@ -400,9 +404,62 @@ impl Sender {
         }
     }
 
-    /// The slow start threshold after a report of congestion, where `base` octets count as the window.
-    pub fn threshold_after_report(&mut self, base: u64) -> u64 {
+    /// The slow start threshold after a loss. `limited`: octets that limited transmit let out.
+    pub fn threshold_after_loss(&mut self, limited: u64) -> u64 {
+        let base = self.loss_base(limited);
+        self.controller.ssthresh(&self.window, base)
+    }
+
+    /// The same after a report of congestion.
+    pub fn threshold_after_report(&mut self, limited: u64) -> u64 {
+        let base = self.loss_base(limited);
         self.controller.ssthresh_on_ecn(&self.window, base, self.config.abe)
+    }
+
+    /// Something happened to the window.
+    #[inline]
+    pub fn tell_controller(&mut self, now: Instant, event: Event) {
+        self.controller.on_event(&mut self.window, now, event);
+    }
+
+    /// An acknowledgement brought this, whether or not the window may grow.
+    #[inline]
+    pub fn controller_observes(&mut self, brought: &Ack) {
+        self.controller.observe(&mut self.window, brought);
+    }
+
+    /// An acknowledgement brought this, and the window may grow.
+    #[inline]
+    pub fn controller_grows(&mut self, brought: &Ack) {
+        self.controller.on_ack(&mut self.window, brought);
+    }
+
+    /// What was taken for a loss was none.
+    pub fn undo_reduction(&mut self, prior: Prior) {
+        self.controller.undo(&mut self.window, prior);
+    }
+
+    /// Does the controller leave the window unused by itself?
+    #[inline]
+    pub fn is_limited_by_controller(&self) -> bool {
+        self.controller.limits_itself()
+    }
+
+    /// A loss was found: what does the controller do about it?
+    pub fn suspect(&mut self, suspicion: Suspicion) -> Reaction {
+        let estimate = self.estimate();
+        self.controller.on_suspicion(&self.window, suspicion, estimate)
+    }
+
+    /// A probe was answered after this time, or not: and now?
+    pub fn weigh_probe(&mut self, rtt: Option<Duration>) -> Reaction {
+        let estimate = self.estimate();
+        self.controller.on_probe(&self.window, rtt, estimate)
+    }
+
+    fn estimate(&self) -> Estimate {
+        let (srtt, rttvar) = self.rtt.estimate();
+        Estimate { srtt, rttvar, rto: self.rtt.rto(&self.config) }
     }
 
     //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing new is

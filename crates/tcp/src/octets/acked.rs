@@ -28,7 +28,7 @@ impl Octets {
             if news > 0 && tx.about().hears == Hears::News {
                 let marked = if a.ece { news } else { 0 };
                 let brought = Ack { delivered: news, marked, ..tx.brought(now, self.pipe(tx)) };
-                tx.controller.observe(&mut tx.window, &brought);
+                tx.controller_observes(&brought);
             }
             let duplicate = if tx.agreed().sack {
                 news > 0
@@ -118,7 +118,7 @@ impl Octets {
         let marked = if ece { delivered } else { 0 };
         let brought = Ack { octets, segments, delivered, rtt, marked, ..tx.brought(now, self.pipe(tx)) };
         if tx.about().hears == Hears::News {
-            tx.controller.observe(&mut tx.window, &brought);
+            tx.controller_observes(&brought);
         }
         let mut restart = true;
         match tx.mode {
@@ -129,7 +129,7 @@ impl Octets {
                 self.limited = 0;
                 //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
                 if !ece && tx.uses_window() {
-                    tx.controller.on_ack(&mut tx.window, &brought);
+                    tx.controller_grows(&brought);
                 }
             }
             Mode::Loss => {
@@ -165,12 +165,12 @@ impl Octets {
         //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
         //= RFC 3168 (6.1.2): but does not grow on an acknowledgement that reports congestion.
         if !ece {
-            tx.controller.on_ack(&mut tx.window, brought);
+            tx.controller_grows(brought);
         }
         if ack >= tx.recover() {
             self.frto = Frto::Off;
             tx.mode = Mode::Open;
-            tx.controller.on_event(&mut tx.window, now, Event::Open);
+            tx.tell_controller(now, Event::Open);
         }
     }
 }

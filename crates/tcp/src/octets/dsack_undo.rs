@@ -84,7 +84,7 @@ impl Octets {
             self.dsack_undo.give_up();
         } else if let Some(prior) = self.dsack_undo.duplicated(left, right) {
             self.resume_after_spurious(tx, now);
-            tx.controller.undo(&mut tx.window, prior);
+            tx.undo_reduction(prior);
         }
     }
 }

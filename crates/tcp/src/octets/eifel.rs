@@ -106,7 +106,7 @@ impl Octets {
         tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
         //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
         tx.forget_episode();
-        tx.controller.on_event(&mut tx.window, now, Event::Open);
+        tx.tell_controller(now, Event::Open);
     }
 
     /// The response to a spurious timeout (RFC 4015), if there is one to answer to; `octets` were acknowledged just now.

@@ -47,7 +47,7 @@ impl Octets {
         tx.window.settle(at_most);
         tx.forget_dupacks();
         self.limited = 0;
-        tx.controller.on_event(&mut tx.window, now, Event::Open);
+        tx.tell_controller(now, Event::Open);
     }
 
     pub(super) fn duplicate_ack(&mut self, tx: &mut Sender, now: Instant, news: u64) {
@@ -83,11 +83,6 @@ impl Octets {
         }
     }
 
-    fn ssthresh_after_loss(&self, tx: &mut Sender) -> u64 {
-        let base = tx.loss_base(self.limited);
-        tx.controller.ssthresh(&tx.window, base)
-    }
-
     /// An acknowledgement of `ack` reports congestion.
     pub(super) fn reduce_for_ecn(&mut self, tx: &mut Sender, now: Instant, ack: u64) {
         //= RFC 3168 (6.1.2): at most once per window of data, and not beside a reduction for a loss in it.
@@ -99,9 +94,9 @@ impl Octets {
             let at = tx.rtt.deadline(&tx.config, now);
             tx.timers.arm(Alarm::Retransmission, at);
         }
-        let ssthresh = tx.threshold_after_report(tx.loss_base(self.limited));
+        let ssthresh = tx.threshold_after_report(self.limited);
         tx.window.cut(ssthresh.min(tx.window.cwnd()), ssthresh);
-        tx.controller.on_event(&mut tx.window, now, Event::CongestionReported);
+        tx.tell_controller(now, Event::CongestionReported);
         tx.ecn.reduced_for_report(tx.snd.nxt());
     }
 
@@ -111,7 +106,7 @@ impl Octets {
         self.eifel_begins(tx, false);
         //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
         let ssthresh =
-            if una < tx.ecn.recover() { tx.window.ssthresh() } else { self.ssthresh_after_loss(tx) };
+            if una < tx.ecn.recover() { tx.window.ssthresh() } else { tx.threshold_after_loss(self.limited) };
         self.dsack_undo_begins(tx);
         self.frto = Frto::Off;
         tx.ecn.reduced();
@@ -120,7 +115,7 @@ impl Octets {
         if tx.about().recovery == FastRecovery::None {
             //= Tahoe: as after a timeout.
             tx.window.cut(mss, ssthresh);
-            tx.controller.on_event(&mut tx.window, now, Event::Timeout);
+            tx.tell_controller(now, Event::Timeout);
             self.board.time_out(una, nxt, mss, true);
             tx.mode = Mode::Loss;
             tx.forget_dupacks();
@@ -137,7 +132,7 @@ impl Octets {
             let left = u64::from(if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) });
             tx.window.cut(ssthresh + left * mss, ssthresh);
         }
-        tx.controller.on_event(&mut tx.window, now, Event::Recovery);
+        tx.tell_controller(now, Event::Recovery);
         let at = tx.rtt.deadline(&tx.config, now);
         tx.timers.arm(Alarm::Retransmission, at);
     }
@@ -151,12 +146,15 @@ impl Octets {
             self.dsack_undo_begins(tx);
         }
         //= RFC 5681 (3.1): the threshold falls once for a segment, however often its timer expires.
-        let ssthresh =
-            if self.timed_out_at == una { tx.window.ssthresh() } else { self.ssthresh_after_loss(tx) };
+        let ssthresh = if self.timed_out_at == una {
+            tx.window.ssthresh()
+        } else {
+            tx.threshold_after_loss(self.limited)
+        };
         self.timed_out_at = una;
         tx.window.cut(mss, ssthresh);
         tx.ecn.reduced();
-        tx.controller.on_event(&mut tx.window, now, Event::Timeout);
+        tx.tell_controller(now, Event::Timeout);
         //= RFC 2018 (8): what was SACKed may be gone; RFC 6675 (5.1) leaves it to the sender.
         let forget = tx.config.sack_after_rto == SackAfterRto::Forget || self.board.is_sacked(una);
         self.board.time_out(una, nxt, mss, forget);

@@ -104,7 +104,7 @@ impl Segments {
             Ack { rtt: latest, segments, delivered, ..tx.brought(now, self.octets_in_flight(tx)) };
         if tx.about().hears == Hears::News {
             self.told_delivered = self.delivered;
-            tx.controller.observe(&mut tx.window, &brought);
+            tx.controller_observes(&brought);
         }
         let sample = match span {
             Some((first, _)) if tx.config.rtt_sampling == RttSampling::EverySegment => Some(now.since(first)),
@@ -129,7 +129,7 @@ impl Segments {
                 brought.rtt = None;
                 brought.octets = octets;
                 brought.delivered = octets;
-                tx.controller.on_ack(&mut tx.window, &brought);
+                tx.controller_grows(&brought);
             }
         }
     }
@@ -320,7 +320,7 @@ impl Segments {
             let marked = news.marked(delivered);
             let brought =
                 Ack { rtt, segments, delivered, marked, ..tx.brought(now, self.octets_in_flight(tx)) };
-            tx.controller.observe(&mut tx.window, &brought);
+            tx.controller_observes(&brought);
         }
         let Some(sample) = sample else { return };
         rtt_sampled(tx, sample);
@@ -362,7 +362,7 @@ impl Segments {
             marked: news.marked(octets),
             ..tx.brought(now, self.octets_in_flight(tx))
         };
-        tx.controller.on_ack(&mut tx.window, &brought);
+        tx.controller_grows(&brought);
     }
 
     /// A controller that decides everything itself gets a sample of the delivery rate, in every state.
@@ -391,8 +391,8 @@ impl Segments {
             delivery,
             ..tx.brought(now, self.octets_in_flight(tx))
         };
-        tx.controller.on_ack(&mut tx.window, &brought);
-        if tx.controller.limits_itself() {
+        tx.controller_grows(&brought);
+        if tx.is_limited_by_controller() {
             let in_flight = self.octets_in_flight(tx);
             if let Some(rate) = tx.rate() {
                 rate.limited_by_application(in_flight);

@@ -190,7 +190,7 @@ impl Segments {
         self.probe = None;
         let ssthresh = ssthresh_after_report(tx);
         tx.window.cut(tx.window.cwnd(), ssthresh);
-        tx.controller.on_event(&mut tx.window, now, Event::CongestionReported);
+        tx.tell_controller(now, Event::CongestionReported);
         rearm_rto(tx, now);
     }
 

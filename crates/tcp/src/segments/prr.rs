@@ -80,7 +80,7 @@ impl Segments {
             _ => ssthresh_after_loss(tx),
         };
         tx.window.cut(cwnd, ssthresh);
-        tx.controller.on_event(&mut tx.window, now, event);
+        tx.tell_controller(now, event);
         tx.ecn.reduced();
         if tx.samples_rate() {
             return;
@@ -120,13 +120,12 @@ impl Segments {
 
 /// The threshold after a loss, in whole segments.
 pub(super) fn ssthresh_after_loss(tx: &mut Sender) -> u64 {
-    let base = tx.loss_base(0);
-    whole_segments(tx.controller.ssthresh(&tx.window, base), tx.snd.mss())
+    whole_segments(tx.threshold_after_loss(0), tx.snd.mss())
 }
 
 /// The threshold after a report of congestion, in whole segments.
 pub(super) fn ssthresh_after_report(tx: &mut Sender) -> u64 {
-    whole_segments(tx.threshold_after_report(tx.loss_base(0)), tx.snd.mss())
+    whole_segments(tx.threshold_after_report(0), tx.snd.mss())
 }
 
 fn whole_segments(ssthresh: u64, mss: u64) -> u64 {

@@ -104,7 +104,7 @@ impl Segments {
         let cwnd = (self.in_flight(tx) + 1) * tx.snd.mss();
         tx.window.cut(cwnd, ssthresh);
         tx.ecn.reduced();
-        tx.controller.on_event(&mut tx.window, now, Event::Timeout);
+        tx.tell_controller(now, Event::Timeout);
         tx.mode = Mode::Loss;
         tx.begin_episode();
         self.probe = None;

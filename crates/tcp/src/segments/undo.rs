@@ -84,8 +84,7 @@ impl Segments {
             self.unmark_losses(tx);
         }
         if let Some(ssthresh) = self.undo.ssthresh {
-            let prior = Prior { cwnd: self.undo.cwnd, ssthresh };
-            tx.controller.undo(&mut tx.window, prior);
+            tx.undo_reduction(Prior { cwnd: self.undo.cwnd, ssthresh });
         }
         self.undo.marker = None;
         self.rack.advanced = true;
