@@ -170,7 +170,7 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
     if (!last_block && limit >= there) || limit >= snd.wnd().min(tx.window.cwnd()) / WINDOW_PART {
         return None;
     }
-    let (head, srtt) = (snd.sent.front()?, tx.rtt.srtt()?);
+    let (head, srtt) = (snd.sent.front()?, tx.rtt().srtt()?);
     if head.at + srtt > now + RECENT.min(srtt / 2) {
         return None;
     }
@@ -192,12 +192,12 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
 
 /// Segments of a group: what is paced in about a millisecond, and more on short paths.
 fn group_size(tx: &Sender) -> u64 {
-    let octets = match pacing::linux_rate(&tx.window, tx.rtt.srtt()) {
+    let octets = match pacing::linux_rate(&tx.window, tx.rtt().srtt()) {
         0 => LARGEST,
         rate => rate >> 10,
     };
     // The least round-trip time in units of 512 us (`tcp_tso_rtt_log`).
-    let nearness = tx.rtt.min().map_or(u64::MAX, |m| m.as_nanos() / 512_000);
+    let nearness = tx.rtt().min().map_or(u64::MAX, |m| m.as_nanos() / 512_000);
     let near = if nearness < 32 { LARGEST >> nearness } else { 0 };
     ((octets + near).min(LARGEST) / tx.snd.mss()).max(u64::from(tx.config.offload_segments))
 }

@@ -152,8 +152,7 @@ impl Sender {
             self.tell_controller(now, Event::Open);
             return None;
         }
-        let at = self.rtt.deadline(&self.config, now);
-        self.timers.arm(Alarm::Retransmission, at);
+        self.arm_retransmission(now);
         Some(cycle.suspicion)
     }
 }

@@ -21,9 +21,9 @@ use super::ecn::Ecn;
 use super::liveness::Liveness;
 use super::pace::Pace;
 use super::probing::Probing;
-use super::rtt::Rtt;
+use super::rtt::{self, Rtt};
 use super::send::Send;
-use super::timers::Timers;
+use super::timers::{Alarm, Timers};
 
 /// The 64-bit sequence number nearest to `near` whose low half is `wire`.
 #[inline]
@@ -184,7 +184,7 @@ pub(super) struct Arrived<'a> {
 }
 
 /// The sending half of a connection. Public fields are parts with fields of their own, or bind nothing but themselves.
-#[derive(getset::CopyGetters)]
+#[derive(getset::CopyGetters, getset::Getters)]
 pub(super) struct Sender {
     pub config: Arc<Config>,
     /// As both SYNs say; the same ever after.
@@ -220,7 +220,9 @@ pub(super) struct Sender {
     pub pace: Pace,
     pub ecn: Ecn,
     pub probing: Probing,
-    pub rtt: Rtt,
+    /// By this connection's settings alone, so that the timeout always follows from them.
+    #[getset(get = "pub")]
+    rtt: Rtt,
     pub timers: Timers,
     pub liveness: Liveness,
     pub facts: FlowFacts,
@@ -371,8 +373,53 @@ impl Sender {
     pub fn sample_echo(&mut self, now: Instant, echo: Option<u32>) {
         if let Some(sample) = self.age_of_echo(now, echo) {
             let per_round_trip = self.snd.outstanding().div_ceil(2 * self.snd.mss());
-            self.rtt.sample_at(&self.config, sample, per_round_trip, (self.snd.una(), self.snd.nxt()));
+            self.sample_rtt(sample, per_round_trip);
         }
+    }
+
+    /// A round-trip time; `per_round_trip` is how many of them one round trip gives.
+    #[inline]
+    pub fn sample_rtt(&mut self, r: Duration, per_round_trip: u64) {
+        self.rtt.sample_at(&self.config, r, per_round_trip, (self.snd.una(), self.snd.nxt()));
+    }
+
+    /// One of a segment that was sent then, by a clock that may count ticks only.
+    pub fn sample_ticks(&mut self, now: Instant, sent: Instant) {
+        self.rtt.sample(&self.config, rtt::elapsed(&self.config, sent, now), 1);
+    }
+
+    /// A round trip took no longer than `r`.
+    #[inline]
+    pub fn note_min_rtt(&mut self, r: Duration) {
+        self.rtt.note_min(r);
+    }
+
+    /// SRTT and RTTVAR are known from elsewhere.
+    pub fn adopt_rtt(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt.adopt(&self.config, srtt, rttvar);
+    }
+
+    /// The retransmission timer has expired once more.
+    pub fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+
+    //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
+    /// Data transfer begins after a SYN was lost.
+    pub fn restart_rto_after_lost_syn(&mut self) {
+        self.rtt.restart_at_least(&self.config, self.config.rto_after_lost_syn);
+    }
+
+    /// The retransmission timeout in force.
+    #[inline]
+    pub fn rto(&self) -> Duration {
+        self.rtt.rto(&self.config)
+    }
+
+    /// The retransmission timer starts from now.
+    #[inline]
+    pub fn arm_retransmission(&mut self, now: Instant) {
+        self.timers.arm(Alarm::Retransmission, self.rtt.deadline(&self.config, now));
     }
 
     /// The congestion window in segments.
@@ -459,7 +506,7 @@ impl Sender {
 
     fn estimate(&self) -> Estimate {
         let (srtt, rttvar) = self.rtt.estimate();
-        Estimate { srtt, rttvar, rto: self.rtt.rto(&self.config) }
+        Estimate { srtt, rttvar, rto: self.rto() }
     }
 
     //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing new is
@@ -522,7 +569,7 @@ impl Sender {
     /// The congestion window after an idle time.
     #[inline(never)]
     fn restart_if_idle(&mut self, now: Instant) {
-        let rto = self.rtt.rto(&self.config);
+        let rto = self.rto();
         let idle = now.since(self.liveness.last_sent());
         if idle <= rto || self.sent_something {
             return;
@@ -565,7 +612,7 @@ impl Sender {
         let unused = self
             .usage
             .sent(now, &self.window, limited, in_flight, flight)
-            .is_some_and(|idle| idle >= self.rtt.rto(&self.config));
+            .is_some_and(|idle| idle >= self.rto());
         // A full send buffer or a closed window is not the application's doing.
         if unused && held == Limit::Nothing && self.config.idle_restart == IdleRestart::Halve {
             let initial = self.config.initial_window.octets(self.snd.mss());
@@ -575,7 +622,7 @@ impl Sender {
 
     /// How long until the next probe of a closed window.
     pub fn probe_interval(&self) -> Duration {
-        self.liveness.probe_interval(self.rtt.rto(&self.config), &self.config)
+        self.liveness.probe_interval(self.rto(), &self.config)
     }
 
     /// Keep-alive begins anew, if it is on.
@@ -583,7 +630,7 @@ impl Sender {
     pub fn arm_keepalive(&mut self, now: Instant) {
         if self.config.keepalive {
             self.liveness.heard();
-            self.timers.arm(super::timers::Alarm::Keepalive, now + self.config.keepalive_idle);
+            self.timers.arm(Alarm::Keepalive, now + self.config.keepalive_idle);
         }
     }
 }

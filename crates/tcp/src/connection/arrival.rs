@@ -175,7 +175,7 @@ impl Connection {
         let tx = &mut self.tx;
         if tx.liveness.syns_lost() == 0 {
             let rtt = now.since(tx.liveness.syn_sent_at());
-            tx.rtt.sample_at(&tx.config, rtt, 1, (ack, ack));
+            tx.sample_rtt(rtt, 1);
         } else {
             //= RFC 6298 (3): with timestamps the sample is good although the SYN was sent twice.
             tx.sample_echo(now, h.options.timestamps.map(|(_, echo)| echo));
@@ -407,7 +407,7 @@ impl Connection {
                 now,
                 len,
                 unacked,
-                &self.tx.rtt,
+                self.tx.rtt(),
                 self.right_size.is_some().then_some(grew),
             ) {
                 Decision::Now => self.tx.pending |= pending::ACK,

@@ -185,8 +185,7 @@ impl Connection {
             right_size.begin(now, &self.rcv);
         }
         if self.tx.liveness.syns_lost() > 0 {
-            //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
-            self.tx.rtt.restart_at_least(&self.tx.config, self.tx.config.rto_after_lost_syn);
+            self.tx.restart_rto_after_lost_syn();
         }
         self.tx.timers.stop(Alarm::Retransmission);
         self.tx.snd.begin();
@@ -306,7 +305,7 @@ impl Connection {
 
     #[cold]
     fn record_slowly(&mut self, cx: &mut Cx) {
-        let srtt = self.tx.rtt.srtt();
+        let srtt = self.tx.rtt().srtt();
         let now = (self.tx.window.cwnd(), self.tx.window.ssthresh(), srtt.map_or(0, |d| d.as_nanos()));
         if now == self.recorded {
             return;
@@ -320,7 +319,7 @@ impl Connection {
             ssthresh: self.tx.window.ssthresh(),
             in_flight: self.recovery.in_flight(&self.tx),
             srtt,
-            rto: self.tx.rtt.rto(&self.tx.config),
+            rto: self.tx.rto(),
             state: match self.tx.mode {
                 Mode::Open if self.tx.window.in_slow_start() => "slow-start",
                 Mode::Open => "avoidance",
@@ -460,7 +459,7 @@ impl Transport for Connection {
     }
 
     fn facts(&self) -> FlowFacts {
-        FlowFacts { srtt: self.tx.rtt.srtt(), min_rtt: self.tx.rtt.min(), ..self.tx.facts }
+        FlowFacts { srtt: self.tx.rtt().srtt(), min_rtt: self.tx.rtt().min(), ..self.tx.facts }
     }
 
     fn into_lingering(mut self: Box<Self>) -> Box<dyn Transport> {

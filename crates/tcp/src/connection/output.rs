@@ -156,8 +156,7 @@ impl Connection {
         self.rcv.acknowledged();
         self.tx.liveness.sent(now);
         if !self.tx.timers.is_armed(Alarm::Retransmission) {
-            let at = self.tx.rtt.deadline(&self.tx.config, now);
-            self.tx.timers.arm(Alarm::Retransmission, at);
+            self.tx.arm_retransmission(now);
         }
         self.emit(&header, Body::EMPTY)
     }
@@ -281,8 +280,7 @@ impl Connection {
         self.tx.timers.stop(Alarm::Persist);
         if !self.tx.timers.is_armed(Alarm::Retransmission) {
             //= RFC 6298 (5.1): data is sent and the timer is off: on.
-            let at = self.tx.rtt.deadline(&self.tx.config, now);
-            self.tx.timers.arm(Alarm::Retransmission, at);
+            self.tx.arm_retransmission(now);
         }
         let body = self.tx.snd.body(seq, len as usize);
         self.segment(now, seq, flags, body)

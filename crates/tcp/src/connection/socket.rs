@@ -192,20 +192,20 @@ impl Socket {
     pub fn info(&self, now: Instant) -> Info {
         let c = &*self.0;
         let (snd, facts, counts) = (&c.tx.snd, &c.tx.facts, c.recovery.counts());
-        let (rtt, rttvar) = c.tx.rtt.estimate();
+        let (rtt, rttvar) = c.tx.rtt().estimate();
         Info {
             state: c.state,
             ca_state: c.tx.mode as u8,
-            retransmits: c.tx.rtt.backoff(),
+            retransmits: c.tx.rtt().backoff(),
             probes: c.tx.liveness.probes().max(c.tx.liveness.keepalives()),
-            backoff: c.tx.rtt.backoff().max(c.tx.liveness.probes()),
+            backoff: c.tx.rtt().backoff().max(c.tx.liveness.probes()),
             timestamps: c.tx.agreed().timestamps,
             sack: c.tx.agreed().sack,
             window_scaling: c.tx.agreed().scaling,
             ecn: c.tx.ecn.is_on(),
             snd_wscale: snd.shift(),
             rcv_wscale: c.rcv.shift(),
-            rto: c.tx.rtt.rto(&c.tx.config),
+            rto: c.tx.rto(),
             ato: c.acks.delay(),
             snd_mss: snd.mss(),
             rcv_mss: c.acks.full(u64::from(c.local_mss())),
@@ -225,7 +225,7 @@ impl Socket {
             reordering: counts.reordering,
             reord_seen: counts.reordered,
             total_retrans: facts.resent,
-            min_rtt: c.tx.rtt.min(),
+            min_rtt: c.tx.rtt().min(),
             delivered: counts.delivered,
             bytes_acked: facts.app_sent.saturating_sub(snd.outstanding()),
             bytes_received: facts.app_received + c.rcv.readable(),

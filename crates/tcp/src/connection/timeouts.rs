@@ -13,7 +13,7 @@ impl Connection {
         match alarm {
             Alarm::Ack => {
                 self.tx.pending |= pending::ACK;
-                self.acks.on_timer(self.tx.rtt.rto(&self.tx.config));
+                self.acks.on_timer(self.tx.rto());
             }
             Alarm::Retransmission => self.retransmission_timeout(now),
             Alarm::LossProbe => self.recovery.on_probe_timeout(&mut self.tx, now),
@@ -43,12 +43,12 @@ impl Connection {
             return;
         }
         let limit = if handshake { self.tx.config.syn_give_up } else { self.tx.config.give_up };
-        if self.tx.rtt.backoff() == 0 && !handshake {
+        if self.tx.rtt().backoff() == 0 && !handshake {
             self.tx.liveness.stalls(now);
         }
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
         let often = self.tx.config.max_retransmissions;
-        let too_often = !handshake && often > 0 && self.tx.rtt.backoff() >= often;
+        let too_often = !handshake && often > 0 && self.tx.rtt().backoff() >= often;
         if too_often || now.since(self.tx.liveness.silent_since(self.tx.snd.wnd() == 0)) >= limit {
             if handshake {
                 self.fail(CloseReason::TimedOut);
@@ -59,9 +59,8 @@ impl Connection {
         }
         self.tx.facts.rto_count += 1;
         //= RFC 6298 (5.5, 5.6): back off and start again.
-        self.tx.rtt.back_off();
-        let at = self.tx.rtt.deadline(&self.tx.config, now);
-        self.tx.timers.arm(Alarm::Retransmission, at);
+        self.tx.back_off();
+        self.tx.arm_retransmission(now);
         if handshake {
             self.tx.liveness.syn_is_lost();
             self.tx.pending |= pending::SYN;

@@ -5,7 +5,6 @@ use airloom_base::{Duration, Instant};
 
 use super::super::config::RttSampling;
 use super::super::congestion::{Ack, Event, Hears};
-use super::super::rtt;
 use super::super::sender::{Arrived, Mode, Sender, hold, pending, widen};
 use super::super::timers::Alarm;
 use super::Octets;
@@ -155,8 +154,7 @@ impl Octets {
             tx.timers.settle();
         } else if restart {
             //= RFC 6298 (5.3): new data is acknowledged: once more from now.
-            let at = tx.rtt.deadline(&tx.config, now);
-            tx.timers.arm(Alarm::Retransmission, at);
+            tx.arm_retransmission(now);
         }
     }
 
@@ -199,13 +197,13 @@ fn take_times(
     let last = first.map(|_| now.since(last));
     match (tx.config.rtt_sampling, first) {
         (RttSampling::EverySegment, Some(sent)) => {
-            tx.rtt.sample_at(&tx.config, now.since(sent.at), 1, (tx.snd.una(), tx.snd.nxt()));
+            tx.sample_rtt(now.since(sent.at), 1);
         }
         //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
         (RttSampling::Timestamps, _) if tx.agreed().timestamps => tx.sample_echo(now, echo),
         (RttSampling::EverySegment, None) => tx.sample_echo(now, echo),
         (_, Some(sent)) if tx.snd.gives_sample(sent.end) => {
-            tx.rtt.sample(&tx.config, rtt::elapsed(&tx.config, sent.at, now), 1);
+            tx.sample_ticks(now, sent.at);
         }
         _ => {}
     }
@@ -218,10 +216,9 @@ fn sample_sacked(tx: &mut Sender, now: Instant, lowest: u64) {
         return;
     }
     let at = tx.snd.sent.partition_point(|s| s.end <= lowest);
-    let Some(sent) = tx.snd.sent.get(at) else { return };
+    let Some(sent) = tx.snd.sent.get(at).copied() else { return };
     // Linux: this too is a measurement.
-    let rtt = now.since(sent.at);
-    tx.rtt.sample_at(&tx.config, rtt, 1, (tx.snd.una(), tx.snd.nxt()));
+    tx.sample_rtt(now.since(sent.at), 1);
     let head = if tx.snd.una() < tx.snd.resent_below() {
         tx.liveness.last_resent()
     } else {
@@ -229,7 +226,6 @@ fn sample_sacked(tx: &mut Sender, now: Instant, lowest: u64) {
     };
     // Data from before the head was sent last still arrives, so the head cannot be answered yet.
     if tx.config.rto_restart_on_sack && sent.at < head {
-        let at = tx.rtt.deadline(&tx.config, now);
-        tx.timers.arm(Alarm::Retransmission, at);
+        tx.arm_retransmission(now);
     }
 }

@@ -50,8 +50,8 @@ impl Octets {
         self.eifel.pipe_prev = by_timeout.then_some(pipe);
         if by_timeout {
             //= RFC 4015 (3.1, step 0): SRTT_prev = SRTT + 2 * G.
-            let (srtt, rttvar) = tx.rtt.estimate();
-            self.eifel.rtt_prev = (srtt + tx.rtt.granularity(&tx.config) * 2, rttvar);
+            let (srtt, rttvar) = tx.rtt().estimate();
+            self.eifel.rtt_prev = (srtt + tx.rtt().granularity(&tx.config) * 2, rttvar);
         }
     }
 
@@ -131,7 +131,7 @@ impl Octets {
             self.eifel.adapt_above = None;
             //= RFC 4015 (3.1, step 8): SRTT = max(SRTT_prev, R), RTTVAR = max(RTTVAR_prev, R/2).
             let (srtt, rttvar) = self.eifel.rtt_prev;
-            tx.rtt.adopt(&tx.config, srtt.max(r), rttvar.max(r / 2));
+            tx.adopt_rtt(srtt.max(r), rttvar.max(r / 2));
         }
     }
 }

@@ -5,7 +5,6 @@ use airloom_base::Instant;
 use super::super::config::{PartialAck, SackAfterRto};
 use super::super::congestion::{Event, FastRecovery, Suspicion};
 use super::super::sender::{Mode, Sender, hold, pending};
-use super::super::timers::Alarm;
 use super::frto::Frto;
 use super::prr::reduces_in_proportion;
 use super::{DUP_THRESH, Octets};
@@ -91,8 +90,7 @@ impl Octets {
         }
         if tx.must_wait_for_timer() {
             tx.hold(hold::ECN);
-            let at = tx.rtt.deadline(&tx.config, now);
-            tx.timers.arm(Alarm::Retransmission, at);
+            tx.arm_retransmission(now);
         }
         let ssthresh = tx.threshold_after_report(self.limited);
         tx.window.cut(ssthresh.min(tx.window.cwnd()), ssthresh);
@@ -133,8 +131,7 @@ impl Octets {
             tx.window.cut(ssthresh + left * mss, ssthresh);
         }
         tx.tell_controller(now, Event::Recovery);
-        let at = tx.rtt.deadline(&tx.config, now);
-        tx.timers.arm(Alarm::Retransmission, at);
+        tx.arm_retransmission(now);
     }
 
     /// All that is outstanding is marked lost.

@@ -96,7 +96,7 @@ impl Segments {
         let latest = span.map(|(_, last)| now.since(last));
         if let (Some((_, last)), Some(latest)) = (span, latest) {
             self.rack.arrived(now, last, end, false, None);
-            tx.rtt.note_min(latest);
+            tx.note_min_rtt(latest);
         }
         let mss = tx.snd.mss();
         let delivered = (self.delivered - self.told_delivered) * mss;
@@ -113,7 +113,7 @@ impl Segments {
         };
         if let Some(sample) = sample {
             rtt_sampled(tx, sample);
-            brought.srtt = tx.rtt.srtt();
+            brought.srtt = tx.rtt().srtt();
         }
         self.adapt_reo_wnd(before);
         tx.pending |= pending::DATA;
@@ -310,7 +310,7 @@ impl Segments {
         //= RFC 8985 (6.2, step 1): min_RTT from the latest segment, which waited least.
         if let Some((_, last)) = news.sacked_sent.or(span) {
             let latest = now.since(last);
-            tx.rtt.note_min(latest);
+            tx.note_min_rtt(latest);
             news.latest_rtt = Some(latest);
         }
         if tx.about().hears == Hears::News {
@@ -375,7 +375,7 @@ impl Segments {
         in_flight_before: u64,
         news: &News,
     ) {
-        let (mss, min_rtt) = (tx.snd.mss(), tx.rtt.min());
+        let (mss, min_rtt) = (tx.snd.mss(), tx.rtt().min());
         let delivered = (self.delivered - self.told_delivered) * mss;
         self.told_delivered = self.delivered;
         let Some(rate) = tx.rate() else { return };
@@ -407,6 +407,5 @@ fn rtt_sampled(tx: &mut Sender, sample: Duration) {
         RttSampling::Timestamps => tx.snd.outstanding().div_ceil(2 * tx.snd.mss()),
         _ => 1,
     };
-    let progress = (tx.snd.una(), tx.snd.nxt());
-    tx.rtt.sample_at(&tx.config, sample, per_round_trip, progress);
+    tx.sample_rtt(sample, per_round_trip);
 }

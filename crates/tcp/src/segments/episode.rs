@@ -220,7 +220,7 @@ impl Segments {
     //= RFC 2018 (8): the receiver has dropped what it had reported. Linux: soon a timeout will mark all of it lost;
     //= not at once, because the acknowledgement that fills the gap may be on its way.
     fn suspect_reneging(&mut self, tx: &mut Sender, now: Instant, news: &mut News) {
-        let wait = tx.rtt.srtt().unwrap_or(Duration::ZERO) / 2;
+        let wait = tx.rtt().srtt().unwrap_or(Duration::ZERO) / 2;
         let at = on_tick_after(&tx.config, now, wait.max(Duration::from_millis(10)));
         tx.timers.arm(Alarm::Retransmission, at);
         news.restart_timer = false;

@@ -87,7 +87,7 @@ impl Segments {
         if ever_resent && self.echoes_before(tx, tx.timestamp(at)) {
             return;
         }
-        let min = tx.rtt.min();
+        let min = tx.rtt().min();
         self.rack.arrived(now, at, end, ever_resent, min);
     }
 
@@ -98,8 +98,8 @@ impl Segments {
         {
             return Duration::ZERO;
         }
-        let quarter = tx.rtt.min().unwrap_or(Duration::ZERO) / 4;
-        (quarter * u64::from(self.rack.reo_wnd_mult)).min(tx.rtt.srtt().unwrap_or(Duration::ZERO))
+        let quarter = tx.rtt().min().unwrap_or(Duration::ZERO) / 4;
+        (quarter * u64::from(self.rack.reo_wnd_mult)).min(tx.rtt().srtt().unwrap_or(Duration::ZERO))
     }
 
     /// Adapts the reordering window to D-SACKs (RFC 8985 6.2, step 4). Linux counts rounds by what was delivered.

@@ -64,7 +64,7 @@ pub(super) fn restart_rto(tx: &mut Sender, now: Instant) {
 
 #[inline(never)]
 fn start_rto(tx: &mut Sender, now: Instant, anew: bool) {
-    let rto = tx.rtt.rto(&tx.config);
+    let rto = tx.rto();
     let wait = match tx.snd.sent.front() {
         Some(head) if !anew => (head.at + rto).since(now).max(Duration::from_millis(1)),
         None if !tx.is_held(hold::ECN) => {

@@ -33,13 +33,13 @@ impl Segments {
     #[inline]
     pub(super) fn schedule_probe(&mut self, tx: &mut Sender, now: Instant, restart: bool) -> bool {
         let Some(head) = tx.snd.sent.front().filter(|_| wants_probe(tx)) else { return false };
-        let mut wait = match tx.rtt.srtt() {
+        let mut wait = match tx.rtt().srtt() {
             //= RFC 8985 (7.2): PTO = 2 SRTT; a lone segment may wait for a delayed acknowledgement.
             Some(srtt) => srtt * 2 + if tx.snd.sent.len() == 1 { tx.config.rto_min } else { TIMEOUT_MIN },
             None => Duration::from_secs(1),
         };
         //= RFC 8985 (7.2): not later than the timeout would be.
-        let rto = tx.rtt.rto(&tx.config);
+        let rto = tx.rto();
         let until = if restart { rto } else { (head.at + rto).since(now) };
         if !until.is_zero() {
             wait = wait.min(until);
