@@ -132,7 +132,7 @@ impl Offload {
     /// The segment at `index` is sent again, alone or with those of its group that are sent again too; the window lets out
     /// `room` segments. Sets its PSH.
     pub fn resend(&mut self, tx: &mut Sender, now: Instant, index: usize, alone: bool, room: u64) {
-        let Some(segment) = tx.snd.sent.get(index).copied() else { return };
+        let Some(segment) = tx.snd.sent().get(index).copied() else { return };
         let follows = !alone
             && segment.has(mark::JOINED)
             && self.resent_at == now
@@ -140,15 +140,15 @@ impl Offload {
         let place = if follows { self.resent_place + 1 } else { 1 };
         let goes_on = !alone
             && room > 1
-            && tx.snd.sent.get(index + 1).is_some_and(|s| {
+            && tx.snd.sent().get(index + 1).is_some_and(|s| {
                 s.has(mark::JOINED) && s.has(mark::LOST) && !s.has(mark::SACKED | mark::RESENT)
             })
             && place < group_size(tx);
-        if !goes_on && let Some(next) = tx.snd.sent.get_mut(index + 1) {
+        if !goes_on && let Some(next) = tx.snd.sent_mut(index + 1) {
             // Cut off for good.
             next.clear(mark::JOINED);
         }
-        self.resent_to = segment.end;
+        self.resent_to = segment.end();
         self.resent_at = now;
         self.resent_place = place;
         tx.push = place > 1 && !goes_on;
@@ -170,7 +170,7 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
     if (!last_block && limit >= there) || limit >= snd.wnd().min(tx.window.cwnd()) / WINDOW_PART {
         return None;
     }
-    let (head, srtt) = (snd.sent.front()?, tx.rtt().srtt()?);
+    let (head, srtt) = (snd.sent().front()?, tx.rtt().srtt()?);
     if head.at + srtt > now + RECENT.min(srtt / 2) {
         return None;
     }

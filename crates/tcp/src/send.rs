@@ -34,11 +34,13 @@ pub(super) mod corked {
 }
 
 /// When the segment that ends at `end` was sent: first, or (where recovery counts segments) last.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, getset::CopyGetters)]
 pub(super) struct Sent {
-    pub end: u64,
+    /// Above that of the one before.
+    #[getset(get_copy = "pub")]
+    end: u64,
     pub at: Instant,
-    pub marks: u8,
+    marks: u8,
 }
 
 impl Sent {
@@ -58,7 +60,7 @@ impl Sent {
 }
 
 /// Send sequence variables and the send buffer.
-#[derive(Debug, Default, getset::CopyGetters, getset::Setters)]
+#[derive(Debug, Default, getset::CopyGetters, getset::Getters, getset::Setters)]
 pub(super) struct Send {
     /// SND.UNA: the oldest number not acknowledged.
     #[getset(get_copy = "pub")]
@@ -87,8 +89,10 @@ pub(super) struct Send {
     /// End of the last short segment sent (Minshall); never above `nxt`.
     #[getset(get_copy = "pub")]
     short_end: u64,
-    /// First transmissions not acknowledged, oldest first: their ends ascend from `una` to `nxt`. The recovery's to change.
-    pub sent: VecDeque<Sent>,
+    /// First transmissions not acknowledged, oldest first: their ends ascend from `una` to `nxt`. Their times and marks are the
+    /// recovery's to change.
+    #[getset(get = "pub")]
+    sent: VecDeque<Sent>,
     /// Acknowledgements of segments that end here or below give no round-trip time (Karn).
     #[getset(get_copy = "pub")]
     resent_below: u64,
@@ -278,6 +282,36 @@ impl Send {
     #[inline]
     pub fn segments_out(&self) -> u64 {
         self.sent.len() as u64
+    }
+
+    /// One of them.
+    #[inline]
+    pub fn sent_mut(&mut self, index: usize) -> Option<&mut Sent> {
+        self.sent.get_mut(index)
+    }
+
+    /// What was sent up to SND.NXT just now is one more.
+    #[inline]
+    pub fn note_sent(&mut self, at: Instant, marks: u8) {
+        self.sent.push_back(Sent { end: self.nxt, at, marks });
+    }
+
+    /// The first of them, if `ack` acknowledges it: it is none of them any more.
+    #[inline]
+    pub fn pop_acknowledged(&mut self, ack: u64) -> Option<Sent> {
+        self.sent.front().filter(|sent| sent.end <= ack)?;
+        self.sent.pop_front()
+    }
+
+    /// Makes two of the one at `index`, with the same marks. The first ends at `at`, which lies inside it.
+    pub fn split_sent(&mut self, index: usize, at: u64) {
+        debug_assert!(self.start_of(index) < at && at < self.sent[index].end, "it lies inside");
+        self.sent.insert(index, Sent { end: at, ..self.sent[index] });
+    }
+
+    /// None of them bears these marks any more.
+    pub fn clear_marks(&mut self, marks: u8) {
+        self.sent.iter_mut().for_each(|sent| sent.clear(marks));
     }
 
     /// Index of the first segment that ends above `seq`.

@@ -67,7 +67,7 @@ impl Octets {
                 continue;
             }
             let sensible = left < right && left > una && right <= tx.snd.nxt();
-            if sensible && self.board.has_room(tx.snd.sent.len()) {
+            if sensible && self.board.has_room(tx.snd.sent().len()) {
                 let (fresh, _) = self.board.next_gap(left);
                 if fresh < right {
                     lowest = lowest.min(fresh);
@@ -186,11 +186,10 @@ fn take_times(
     let mut segments = 0;
     let mut first = None;
     let mut last = now;
-    while let Some(sent) = tx.snd.sent.front().filter(|s| s.end <= ack) {
+    while let Some(sent) = tx.snd.pop_acknowledged(ack) {
         segments += 1;
-        first = first.or(Some(*sent));
+        first = first.or(Some(sent));
         last = sent.at;
-        tx.snd.sent.pop_front();
     }
     //= RFC 6298 (3): no time from segments that were sent again, nor from those that waited behind them.
     let first = first.filter(|_| una >= tx.snd.resent_below());
@@ -202,7 +201,7 @@ fn take_times(
         //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
         (RttSampling::Timestamps, _) if tx.agreed().timestamps => tx.sample_echo(now, echo),
         (RttSampling::EverySegment, None) => tx.sample_echo(now, echo),
-        (_, Some(sent)) if tx.snd.gives_sample(sent.end) => {
+        (_, Some(sent)) if tx.snd.gives_sample(sent.end()) => {
             tx.sample_ticks(now, sent.at);
         }
         _ => {}
@@ -215,14 +214,14 @@ fn sample_sacked(tx: &mut Sender, now: Instant, lowest: u64) {
     if lowest < tx.snd.resent_below() || tx.config.rtt_sampling != RttSampling::EverySegment {
         return;
     }
-    let at = tx.snd.sent.partition_point(|s| s.end <= lowest);
-    let Some(sent) = tx.snd.sent.get(at).copied() else { return };
+    let at = tx.snd.sent().partition_point(|s| s.end() <= lowest);
+    let Some(sent) = tx.snd.sent().get(at).copied() else { return };
     // Linux: this too is a measurement.
     tx.sample_rtt(now.since(sent.at), 1);
     let head = if tx.snd.una() < tx.snd.resent_below() {
         tx.liveness.last_resent()
     } else {
-        tx.snd.sent.front().map_or(now, |s| s.at)
+        tx.snd.sent().front().map_or(now, |s| s.at)
     };
     // Data from before the head was sent last still arrives, so the head cannot be answered yet.
     if tx.config.rto_restart_on_sack && sent.at < head {

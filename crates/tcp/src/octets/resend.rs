@@ -2,7 +2,6 @@
 
 use airloom_base::Instant;
 
-use super::super::send::Sent;
 use super::super::sender::{Choice, Limit, Mode, Sender, hold, pending};
 use super::Octets;
 
@@ -129,7 +128,7 @@ impl Octets {
     /// New data has left, `len` octets of it.
     #[inline(always)]
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant, len: u64) {
-        tx.snd.sent.push_back(Sent { end: tx.snd.nxt(), at: now, marks: 0 });
+        tx.snd.note_sent(now, 0);
         if tx.dupacks() > 0 {
             if tx.mode == Mode::Open {
                 self.limited += len;

@@ -80,11 +80,10 @@ impl Segments {
         let mut segments = 0;
         let mut span = None;
         let mut end = ack;
-        while let Some(sent) = tx.snd.sent.front().filter(|s| s.end <= ack) {
+        while let Some(sent) = tx.snd.pop_acknowledged(ack) {
             segments += 1;
             widen_span(&mut span, sent.at);
-            end = sent.end;
-            tx.snd.sent.pop_front();
+            end = sent.end();
         }
         let before = self.delivered;
         self.delivered += segments;
@@ -119,7 +118,7 @@ impl Segments {
         tx.pending |= pending::DATA;
         if segments > 0 {
             // What leaves now sets the timer once more: it is set when that is over.
-            if tx.pace.is_on() || tx.snd.sent.is_empty() {
+            if tx.pace.is_on() || tx.snd.sent().is_empty() {
                 self.set_transmit_timer(tx, now);
             } else {
                 self.restart = true;
@@ -189,7 +188,7 @@ impl Segments {
     /// The acknowledgement of one who only receives: it says nothing if nothing is outstanding or waits to be sent.
     #[inline]
     fn hears_only(&mut self, tx: &Sender, a: Arrived<'_>) -> bool {
-        let nothing = tx.snd.sent.is_empty()
+        let nothing = tx.snd.sent().is_empty()
             && !tx.snd.has_unsent()
             && !tx.has_sent()
             && a.established
@@ -243,11 +242,10 @@ impl Segments {
         // A probe of the window that was taken had not been counted as sent.
         tx.facts.app_sent += ack.min(tx.snd.end()).saturating_sub(tx.snd.nxt());
         let mut start = una;
-        while let Some(segment) = tx.snd.sent.front().copied().filter(|s| s.end <= ack) {
-            tx.snd.sent.pop_front();
+        while let Some(segment) = tx.snd.pop_acknowledged(ack) {
             news.acked += 1;
             self.segment_acked(tx, now, segment, start, news);
-            start = segment.end;
+            start = segment.end();
         }
         tx.snd.acknowledge(ack);
         if let Some(rate) = tx.rate() {
@@ -266,15 +264,15 @@ impl Segments {
             }
         }
         // What stands at the head was reported before and is not acknowledged: it was taken back.
-        news.reneging = tx.snd.sent.front().is_some_and(|s| s.has(mark::SACKED));
+        news.reneging = tx.snd.sent().front().is_some_and(|s| s.has(mark::SACKED));
     }
 
     #[inline]
     fn segment_acked(&mut self, tx: &Sender, now: Instant, s: Sent, start: u64, news: &mut News) {
-        if s.marks & !mark::JOINED == 0 {
+        if !s.has(!mark::JOINED) {
             widen_span(&mut news.acked_sent, s.at);
             news.late(start);
-            news.original |= s.end <= tx.recover();
+            news.original |= s.end() <= tx.recover();
         } else {
             if s.has(mark::EVER) {
                 self.resent_out -= u64::from(s.has(mark::RESENT));
@@ -282,7 +280,7 @@ impl Segments {
             } else if !s.has(mark::SACKED) {
                 widen_span(&mut news.acked_sent, s.at);
                 news.late(start);
-                news.original |= s.end <= tx.recover();
+                news.original |= s.end() <= tx.recover();
             }
             self.lost_out -= u64::from(s.has(mark::LOST));
             if s.has(mark::SACKED) {
@@ -292,7 +290,7 @@ impl Segments {
         }
         if tx.agreed().sack {
             self.delivered += 1;
-            self.rack_arrived(tx, now, s.at, s.end, s.has(mark::EVER));
+            self.rack_arrived(tx, now, s.at, s.end(), s.has(mark::EVER));
         }
     }
 
@@ -325,7 +323,7 @@ impl Segments {
         let Some(sample) = sample else { return };
         rtt_sampled(tx, sample);
         if news.acked == 0
-            && let (Some(reported), Some(head)) = (reported, tx.snd.sent.front())
+            && let (Some(reported), Some(head)) = (reported, tx.snd.sent().front())
             && tx.config.rto_restart_on_sack
             && reported > now.since(head.at)
         {

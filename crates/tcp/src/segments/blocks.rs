@@ -31,7 +31,7 @@ impl Segments {
             }
             let left = left.max(prior_una);
             // An honest peer has at most one range for each segment; see `Scoreboard::has_room`.
-            if left < right && self.sacked.count() <= tx.snd.sent.len() {
+            if left < right && self.sacked.count() <= tx.snd.sent().len() {
                 self.take_block(tx, now, left, right, news);
             }
         }
@@ -75,7 +75,7 @@ impl Segments {
         } else {
             // A segment that is still outstanding arrived twice.
             let index = tx.snd.index_above(left.max(prior_una));
-            if let Some(segment) = tx.snd.sent.get_mut(index).filter(|s| s.has(mark::EVER)) {
+            if let Some(segment) = tx.snd.sent_mut(index).filter(|s| s.has(mark::EVER)) {
                 if segment.has(mark::RESENT) {
                     segment.clear(mark::RESENT);
                     self.resent_out -= 1;
@@ -117,23 +117,23 @@ impl Segments {
         let mut index = tx.snd.index_above(from);
         let mut start = tx.snd.start_of(index);
         while start < to
-            && let Some(segment) = tx.snd.sent.get(index).copied()
+            && let Some(segment) = tx.snd.sent().get(index).copied()
         {
             // What lies not within the news may lie within that and what was reported before.
-            let whole = (from <= start && segment.end <= to)
-                || self.sacked.containing(start).is_some_and(|r| r.end >= segment.end);
+            let whole = (from <= start && segment.end() <= to)
+                || self.sacked.containing(start).is_some_and(|r| r.end >= segment.end());
             if whole && !segment.has(mark::SACKED) {
-                self.rack_arrived(tx, now, segment.at, segment.end, segment.has(mark::EVER));
+                self.rack_arrived(tx, now, segment.at, segment.end(), segment.has(mark::EVER));
                 self.report_segment(tx, index, start, fack, news);
             }
-            start = segment.end;
+            start = segment.end();
             index += 1;
         }
     }
 
     fn report_segment(&mut self, tx: &mut Sender, index: usize, start: u64, fack: u64, news: &mut News) {
         let recover = tx.recover();
-        let Some(segment) = tx.snd.sent.get_mut(index) else { return };
+        let Some(segment) = tx.snd.sent_mut(index) else { return };
         if segment.has(mark::RESENT) {
             // A probe that was not marked lost stays under way.
             if segment.has(mark::LOST) {
@@ -146,7 +146,7 @@ impl Segments {
                 if start < fack {
                     news.late(start);
                 }
-                news.original |= segment.end <= recover;
+                news.original |= segment.end() <= recover;
                 widen_span(&mut news.sacked_sent, segment.at);
             }
             if segment.has(mark::LOST) {

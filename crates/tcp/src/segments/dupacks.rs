@@ -52,10 +52,10 @@ impl Segments {
             Mode::Loss => false,
             _ => self.sacked_out >= self.reordering,
         };
-        if found && tx.snd.sent.front().is_some_and(|s| !s.has(mark::LOST)) {
+        if found && tx.snd.sent().front().is_some_and(|s| !s.has(mark::LOST)) {
             // Without SACK no option takes of the room.
             self.split_segment(tx, 0, tx.snd.una() + tx.snd.mss());
-            if let Some(next) = tx.snd.sent.get_mut(1) {
+            if let Some(next) = tx.snd.sent_mut(1) {
                 next.clear(mark::JOINED);
             }
             self.mark_lost(tx, 0);

@@ -29,7 +29,7 @@ impl Segments {
             // A reduction that the path asked for is not undone.
             self.undo.ssthresh = None;
         }
-        if tx.snd.sent.is_empty() && !tx.agreed().sack {
+        if tx.snd.sent().is_empty() && !tx.agreed().sack {
             self.sacked_out = 0;
         }
         if news.reneging && news.advanced {
@@ -117,7 +117,7 @@ impl Segments {
 
     /// Looks for losses: by time with SACK, by counting without.
     fn find_losses(&mut self, tx: &mut Sender, now: Instant, news: &mut News) {
-        if tx.snd.sent.is_empty() {
+        if tx.snd.sent().is_empty() {
             return;
         }
         if !tx.agreed().sack {

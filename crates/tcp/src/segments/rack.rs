@@ -132,9 +132,9 @@ impl Segments {
         // First transmissions left in the order of the numbers: walk up until one that was sent too late.
         let mut index = tx.snd.index_above(self.rack.originals_from);
         let mut settled = true;
-        while let Some(segment) = tx.snd.sent.get(index).copied() {
+        while let Some(segment) = tx.snd.sent().get(index).copied() {
             if !segment.has(mark::EVER | mark::SACKED | mark::LOST) {
-                if !self.rack.is_after(segment.at, segment.end) {
+                if !self.rack.is_after(segment.at, segment.end()) {
                     break;
                 }
                 let remaining = self.rack_remaining(now, segment.at, reo_wnd);
@@ -146,7 +146,7 @@ impl Segments {
                 }
             }
             if settled {
-                self.rack.originals_from = segment.end;
+                self.rack.originals_from = segment.end();
             }
             index += 1;
         }
@@ -154,8 +154,8 @@ impl Segments {
         let mut looked = 0;
         while let Some((end, at)) = self.rack.resent.get(looked).copied() {
             let index = tx.snd.index_above(end - 1);
-            let under_way = tx.snd.sent.get(index).is_some_and(|s| {
-                s.end == end
+            let under_way = tx.snd.sent().get(index).is_some_and(|s| {
+                s.end() == end
                     && s.at == at
                     && s.has(mark::EVER)
                     && !s.has(mark::SACKED)
@@ -197,10 +197,10 @@ impl Segments {
     /// A segment was sent again at `at`.
     pub(super) fn rack_resent(&mut self, tx: &Sender, end: u64, at: Instant) {
         let resent = &mut self.rack.resent;
-        if resent.len() >= 4 * tx.snd.sent.len() + 64 {
+        if resent.len() >= 4 * tx.snd.sent().len() + 64 {
             // Entries that are skipped anyway are dropped: one is left for each segment at most, and room for many more.
             resent.retain(|&(end, at)| {
-                tx.snd.sent.get(tx.snd.index_above(end - 1)).is_some_and(|s| s.end == end && s.at == at)
+                tx.snd.sent().get(tx.snd.index_above(end - 1)).is_some_and(|s| s.end() == end && s.at == at)
             });
         }
         resent.push_back((end, at));

@@ -2,7 +2,7 @@
 
 use airloom_base::Instant;
 
-use super::super::send::{Sent, mark};
+use super::super::send::mark;
 use super::super::sender::{Choice, Limit, Sender, hold, pending};
 use super::timeout::{rearm_rto, restart_rto};
 use super::tlp::wants_probe;
@@ -30,7 +30,7 @@ impl Segments {
         self.set_timer_put_off(tx, now);
         if tx.pending & pending::HEAD != 0 {
             tx.pending &= !pending::HEAD;
-            if !tx.snd.sent.is_empty() {
+            if !tx.snd.sent().is_empty() {
                 return Some(self.choose_again(tx, now, room, 0, true, true));
             }
         }
@@ -90,9 +90,9 @@ impl Segments {
             return Some(Choice::New(tx.snd.unsent().min(tx.snd.window_edge() - tx.snd.nxt()).min(room)));
         }
         self.probe_due = false;
-        let last = tx.snd.sent.len().checked_sub(1)?;
+        let last = tx.snd.sent().len().checked_sub(1)?;
         let start = tx.snd.start_of(last);
-        let end = tx.snd.sent[last].end;
+        let end = tx.snd.sent()[last].end();
         let index = if end - start > room {
             self.split_segment(tx, last, end - room);
             last + 1
@@ -122,7 +122,7 @@ impl Segments {
             self.offload.resend(tx, now, index, alone, quota);
         }
         let stamp = tx.timestamp(now);
-        let end = match tx.snd.sent.get_mut(index) {
+        let end = match tx.snd.sent_mut(index) {
             Some(segment) => {
                 segment.set(mark::EVER);
                 segment.at = now;
@@ -135,7 +135,7 @@ impl Segments {
                     undo.resent_at = undo.resent_at.or(Some(stamp));
                     undo.unanswered = Some(undo.unanswered.unwrap_or(0) + 1);
                 }
-                segment.end
+                segment.end()
             }
             None => tx.snd.nxt(),
         };
@@ -156,12 +156,12 @@ impl Segments {
     #[inline(always)]
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant) {
         let marks = self.offload.leaves(&mut tx.push);
-        tx.snd.sent.push_back(Sent { end: tx.snd.nxt(), at: now, marks });
+        tx.snd.note_sent(now, marks);
         if tx.mode.reduces() {
             self.prr.sent(1);
         }
         self.fresh_sent = true;
-        if tx.snd.sent.len() == 1 {
+        if tx.snd.sent().len() == 1 {
             rearm_rto(tx, now);
         } else if tx.timers.sender() == Alarm::LossProbe && (tx.pace.is_on() || !wants_probe(tx)) {
             // Otherwise the probe's time is set anew as soon as nothing more leaves, at this same moment.

@@ -65,7 +65,7 @@ pub(super) fn restart_rto(tx: &mut Sender, now: Instant) {
 #[inline(never)]
 fn start_rto(tx: &mut Sender, now: Instant, anew: bool) {
     let rto = tx.rto();
-    let wait = match tx.snd.sent.front() {
+    let wait = match tx.snd.sent().front() {
         Some(head) if !anew => (head.at + rto).since(now).max(Duration::from_millis(1)),
         None if !tx.is_held(hold::ECN) => {
             tx.timers.stop(Alarm::Retransmission);
@@ -115,7 +115,7 @@ impl Segments {
     }
 
     fn mark_timed_out(&mut self, tx: &mut Sender, now: Instant) {
-        let reneged = tx.snd.sent.front().is_some_and(|s| s.has(mark::SACKED));
+        let reneged = tx.snd.sent().front().is_some_and(|s| s.has(mark::SACKED));
         if reneged {
             //= RFC 2018 (8): what was reported is not there any more.
             self.forget_reports(tx);
@@ -123,12 +123,12 @@ impl Segments {
         } else {
             self.forget_duplicates(tx);
         }
-        for index in 0..tx.snd.sent.len() {
+        for index in 0..tx.snd.sent().len() {
             //= RFC 8985 (6.3): beside the head only what is overdue; what left lately may still arrive.
             let recent = index > 0
                 && !reneged
                 && tx.agreed().sack
-                && !self.rack_remaining(now, tx.snd.sent[index].at, Duration::ZERO).is_zero();
+                && !self.rack_remaining(now, tx.snd.sent()[index].at, Duration::ZERO).is_zero();
             if !recent {
                 self.mark_lost(tx, index);
             }
@@ -138,8 +138,8 @@ impl Segments {
 
     /// The path takes smaller segments only: what is too large is sent again, and this is no congestion (RFC 1191 6.4).
     pub fn in_smaller_segments(&mut self, tx: &mut Sender, mss: u64) {
-        for index in 0..tx.snd.sent.len() {
-            if tx.snd.sent[index].end - tx.snd.start_of(index) > mss {
+        for index in 0..tx.snd.sent().len() {
+            if tx.snd.sent()[index].end() - tx.snd.start_of(index) > mss {
                 self.mark_lost(tx, index);
             }
         }

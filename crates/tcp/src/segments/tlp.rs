@@ -32,10 +32,10 @@ impl Segments {
     /// Sets the probe timer, if a probe makes sense. `restart`: the retransmission timer would start again now.
     #[inline]
     pub(super) fn schedule_probe(&mut self, tx: &mut Sender, now: Instant, restart: bool) -> bool {
-        let Some(head) = tx.snd.sent.front().filter(|_| wants_probe(tx)) else { return false };
+        let Some(head) = tx.snd.sent().front().filter(|_| wants_probe(tx)) else { return false };
         let mut wait = match tx.rtt().srtt() {
             //= RFC 8985 (7.2): PTO = 2 SRTT; a lone segment may wait for a delayed acknowledgement.
-            Some(srtt) => srtt * 2 + if tx.snd.sent.len() == 1 { tx.config.rto_min } else { TIMEOUT_MIN },
+            Some(srtt) => srtt * 2 + if tx.snd.sent().len() == 1 { tx.config.rto_min } else { TIMEOUT_MIN },
             None => Duration::from_secs(1),
         };
         //= RFC 8985 (7.2): not later than the timeout would be.
@@ -52,7 +52,7 @@ impl Segments {
     /// The probe timer expired (RFC 8985 7.3).
     pub fn probe_timeout(&mut self, tx: &mut Sender, now: Instant) {
         //= RFC 8985 (7.3): one probe at a time.
-        if self.probe.is_some() || tx.snd.sent.is_empty() {
+        if self.probe.is_some() || tx.snd.sent().is_empty() {
             rearm_rto(tx, now);
             return;
         }
