@@ -280,6 +280,15 @@ impl Connection {
         if self.ways.is_asking() {
             self.ways.answered(now, library::path_responses(quic));
         }
+        let mut strays = false;
+        if self.is_opener && way != self.ways.active() && library::has_several_paths(quic) {
+            // noq-proto 1.4.0 answers from where a packet came to, and whoever copies one to the server has it come to any link of the client's.
+            let left = PathId(self.ways.active() as u8);
+            strays = self.ways.strays(way, &library::locals(quic), now);
+            if strays {
+                self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
+            }
+        }
         let is_it = if self.is_opener {
             way == self.ways.active()
         } else {
@@ -293,6 +302,10 @@ impl Connection {
             }
             let event = StreamEvent::Path(PathId(way as u8), true);
             self.streams.events.push_back(TransportEvent::Stream(0, event));
+        }
+        if strays {
+            // It comes back to the link of its choice.
+            self.choose(now);
         }
     }
 
@@ -418,7 +431,7 @@ impl Transport for Connection {
             Some(DatagramEvent::NewConnection(incoming)) => host.endpoint.ignore(incoming),
             Some(DatagramEvent::Response(sent)) if self.waiting.len() < MOST_WAITING => {
                 answer.truncate(sent.size);
-                self.waiting.push((0, 0, datagram(ports, answer)));
+                self.waiting.push((path.0.into(), 0, datagram(ports, answer)));
             }
             _ => {}
         }

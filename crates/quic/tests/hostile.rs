@@ -2,13 +2,15 @@
 
 mod ends;
 
+use airloom_base::PathId;
 use airloom_base::random::Stream;
+use airloom_base::service::Path;
 use airloom_base::units::Octets;
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Protocol, StreamKind, TransportEvent};
-use airloom_quic::{Config, Quic, Session};
+use airloom_quic::{Config, Migration, Quic, Session};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
 
-use ends::{Ends, WHO, at, path, ports, read_all, unit};
+use ends::{Ends, WHO, at, elsewhere, path, ports, read_all, unit};
 
 /// Where the token of an Initial packet is: behind two connection ids of eight octets and its own length (RFC 9000, 17.2.2).
 fn token(datagram: &[u8]) -> std::ops::Range<usize> {
@@ -295,4 +297,31 @@ fn a_peer_that_never_acknowledges_gets_a_window_and_a_few_probes() {
     //= RFC 9002 (7, 6.2.4): no more in flight than the congestion window, but for two probes at each timeout.
     assert!((10..60).contains(&packets) && octets < 60_000, "{packets} {octets}");
     assert_eq!(pair.client().closed(), Some(CloseReason::TimedOut));
+}
+
+#[test]
+#[cfg(not(feature = "quinn"))]
+fn a_client_that_is_led_to_another_of_its_links_comes_back_to_the_one_of_its_choice() {
+    let mut led = 0;
+    // Each of the client's first packets behind the handshake comes from its second address as well, before it comes from its first.
+    for copied in 5..20 {
+        let mut ends = Ends::new(&Config { migration: Migration::Probe, ..Config::default() }, 1, None);
+        ends.is_elsewhere = true;
+        let second = Path { local: elsewhere().remote, ..path(0) };
+        assert!(ends.with(0, |client, cx| client.add_path(cx, second)));
+        ends.copied = Some(copied);
+        ends.run(at(200));
+        ends.with(0, |end, cx| end.write(cx, 0, Body::filler(1, 20_000))).unwrap();
+        ends.run(at(1000));
+        led += usize::from(ends.paths(0).contains(&(PathId(1), true)));
+        let before = ends.strangers.len();
+        // Nothing is lost with the second link.
+        ends.is_elsewhere = false;
+        ends.with(0, |client, cx| client.handle_path(cx, PathId(1), false));
+        ends.with(0, |end, cx| end.write(cx, 0, Body::filler(1, 20_000))).unwrap();
+        ends.run(at(3000));
+        assert_eq!(ends.strangers.len(), before, "{copied}");
+        assert_eq!(read_all(&mut ends, 1, 0).len(), 40_000, "{copied}");
+    }
+    assert!(led >= 5, "{led}");
 }

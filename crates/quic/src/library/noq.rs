@@ -116,6 +116,12 @@ pub(crate) fn remotes(connection: &Connection) -> Vec<SocketAddr> {
     connection.paths().into_iter().filter_map(|path| remote_of(connection, path)).collect()
 }
 
+/// The addresses that packets of any of its paths leave from, as far as they are known.
+pub(crate) fn locals(connection: &Connection) -> Vec<IpAddr> {
+    let of = |path| connection.network_path(path).ok().and_then(|path| path.local_ip());
+    connection.paths().into_iter().filter_map(of).collect()
+}
+
 /// The round trip, as far as it is known.
 pub(crate) fn round_trip(connection: &Connection) -> Duration {
     connection.rtt(PathId::ZERO).unwrap_or_default()
