@@ -17,6 +17,8 @@ mod ppp;
 mod qlog;
 mod quic;
 mod quic_handshake;
+mod quic_moves;
+mod quic_places;
 mod rlc;
 mod scenario;
 mod sctp;
@@ -54,6 +56,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("qlog", qlog::qlog),
     ("quic", quic::quic),
     ("quic_handshake", quic_handshake::quic_handshake),
+    ("quic_moves", quic_moves::quic_moves),
     ("rlc", rlc::rlc),
     ("scenario", scenario::scenario),
     ("sctp", sctp::sctp),
