@@ -2,11 +2,10 @@
 
 mod ends;
 
-use airloom_base::PathId;
 use airloom_base::random::Stream;
 use airloom_base::service::Path;
 use airloom_base::units::Octets;
-use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Protocol, StreamKind, TransportEvent};
+use airloom_base::{Body, CloseReason, Cx, Duration, Instant, PathId, Protocol, StreamKind, TransportEvent};
 use airloom_quic::{Config, Migration, Quic, Session};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
 
@@ -300,8 +299,11 @@ fn a_peer_that_never_acknowledges_gets_a_window_and_a_few_probes() {
 }
 
 #[test]
-#[cfg(not(feature = "quinn"))]
 fn a_client_that_is_led_to_another_of_its_links_comes_back_to_the_one_of_its_choice() {
+    if cfg!(feature = "quinn") {
+        // It has a path at a time, and sends by the link that it is told to.
+        return;
+    }
     let mut led = 0;
     // Each of the client's first packets behind the handshake comes from its second address as well, before it comes from its first.
     for copied in 5..20 {
