@@ -1,17 +1,15 @@
 //! Around the keys of a server's session: where challenges are read, and cut.
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::library::crypto::{
-    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
-};
+use crate::library::crypto::KeyPair;
 use crate::library::transport_parameters::TransportParameters;
-use crate::library::{Id, Observed, Observer, Side, TAG, This, TransportError};
+use crate::library::{Observer, TAG};
 use crate::qlog::frames;
+use crate::session::layer::{Key, Layer, Listener, observed};
 
 /// What an answer to a challenge begins with (RFC 9000, 19.18).
 const PATH_RESPONSE: u8 = 0x1B;
@@ -71,8 +69,9 @@ impl Seen {
     }
 }
 
-/// What a key is shown goes there.
-struct Watcher(Arc<Seen>);
+/// What keys are shown goes there.
+#[derive(Clone)]
+pub(super) struct Watcher(pub(super) Arc<Seen>);
 
 impl Observer for Watcher {
     fn sent(&self, _: u32, _: u64, packet: &[u8], header: usize) -> usize {
@@ -120,85 +119,16 @@ impl Observer for Watcher {
     }
 }
 
-/// What makes a server's sessions.
-pub(super) struct Server {
-    pub(super) inner: Arc<dyn crypto::ServerConfig>,
-    pub(super) seen: Arc<Seen>,
-}
-
-impl crypto::ServerConfig for Server {
-    fn initial_keys(&self, version: u32, id: Id<'_>) -> Result<Keys, UnsupportedVersion> {
-        self.inner.initial_keys(version, id)
-    }
-    fn retry_tag(&self, version: u32, id: Id<'_>, packet: &[u8]) -> [u8; 16] {
-        self.inner.retry_tag(version, id, packet)
-    }
-    fn start_session(
-        self: This<'_, Self>,
-        version: u32,
-        parameters: &TransportParameters,
-    ) -> Box<dyn crypto::Session> {
-        let inner = self.inner.clone().start_session(version, parameters);
-        Box::new(Session { inner, seen: Arc::clone(&self.seen) })
+impl Listener for Watcher {
+    type Layer = Watcher;
+    fn begin(&self, _: &TransportParameters) -> Option<Watcher> {
+        Some(self.clone())
     }
 }
 
-struct Session {
-    inner: Box<dyn crypto::Session>,
-    seen: Arc<Seen>,
-}
-
-impl Session {
-    fn watched(&self, KeyPair { local, remote }: KeyPair<Box<dyn PacketKey>>) -> KeyPair<Box<dyn PacketKey>> {
-        let watched =
-            |inner| Box::new(Observed { inner, observer: Watcher(Arc::clone(&self.seen)) }) as Box<_>;
-        KeyPair { local: watched(local), remote: watched(remote) }
-    }
-}
-
-impl crypto::Session for Session {
-    // Initial packets prove nothing: anybody has their keys.
-    fn initial_keys(&self, id: Id<'_>, side: Side) -> Keys {
-        self.inner.initial_keys(id, side)
-    }
-    fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let Keys { header, packet } = self.inner.write_handshake(out)?;
-        Some(Keys { header, packet: self.watched(packet) })
-    }
-    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        let keys = self.inner.next_1rtt_keys()?;
-        Some(self.watched(keys))
-    }
-    fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        self.inner.handshake_data()
-    }
-    fn peer_identity(&self) -> Option<Box<dyn Any>> {
-        self.inner.peer_identity()
-    }
-    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.inner.early_crypto()
-    }
-    fn early_data_accepted(&self) -> Option<bool> {
-        self.inner.early_data_accepted()
-    }
-    fn is_handshaking(&self) -> bool {
-        self.inner.is_handshaking()
-    }
-    fn read_handshake(&mut self, octets: &[u8]) -> Result<bool, TransportError> {
-        self.inner.read_handshake(octets)
-    }
-    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.inner.transport_parameters()
-    }
-    fn is_valid_retry(&self, id: Id<'_>, header: &[u8], payload: &[u8]) -> bool {
-        self.inner.is_valid_retry(id, header, payload)
-    }
-    fn export_keying_material(
-        &self,
-        out: &mut [u8],
-        label: &[u8],
-        context: &[u8],
-    ) -> Result<(), ExportKeyingMaterialError> {
-        self.inner.export_keying_material(out, label, context)
+// Initial packets prove nothing, anybody has their keys; neither do early ones, which may be copies.
+impl Layer for Watcher {
+    fn around(&mut self, KeyPair { local, remote }: KeyPair<Key>) -> KeyPair<Key> {
+        KeyPair { local: observed(local, self.clone()), remote: observed(remote, self.clone()) }
     }
 }

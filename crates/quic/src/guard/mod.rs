@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::Moment;
 use crate::library::{self, Connection, Transmit, crypto};
-use keys::{Seen, Server};
+use crate::session::layer::Server;
+use keys::{Seen, Watcher};
 
 /// Addresses of a peer that are known at most: more than there may be paths.
 const MOST: usize = 16;
@@ -62,7 +63,7 @@ impl Guard {
 
     /// What makes the server's session, with the layer around its keys that the guard needs.
     pub fn around(&self, inner: Arc<dyn crypto::ServerConfig>) -> Arc<dyn crypto::ServerConfig> {
-        Arc::new(Server { inner, seen: Arc::clone(&self.seen) })
+        Arc::new(Server { inner, listener: Watcher(Arc::clone(&self.seen)) })
     }
 
     /// A datagram of `octets` has come from `remote`, of which the connection is told next. True: the client has not been there before.

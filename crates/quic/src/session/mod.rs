@@ -7,6 +7,7 @@
 
 mod certificate;
 pub(crate) mod handshake;
+pub(crate) mod layer;
 mod messages;
 pub(crate) mod model;
 pub(crate) mod padding;
