@@ -13,7 +13,7 @@ use airloom_base::{
 
 use crate::clock::{from_library, to_library};
 use crate::config::{BASE_DATAGRAM, Migration};
-use crate::datagram::{datagram, payload};
+use crate::datagram::{datagram, in_room, payload};
 use crate::guard::Guard;
 use crate::host::{PLAIN, Shared, overhead};
 use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
@@ -27,9 +27,6 @@ const MOST_WAITING: usize = 4;
 
 /// Datagrams that say that a connection is over, each time that something comes or is due.
 const MOST_FAREWELLS: usize = 2;
-
-/// Room for a datagram: more than most links take. It grows where one takes more.
-const USUAL_DATAGRAM: usize = 1500;
 
 /// What an application closes with that knows no codes: all is said, or it gave up.
 const ALL_SAID: u64 = 0;
@@ -72,8 +69,6 @@ pub struct Connection {
     initial_rtt: Duration,
     /// When the library wants to be called again, as of the last time that it was drained.
     alarm: Option<Instant>,
-    /// Room for the next datagram.
-    spare: Vec<u8>,
 }
 
 impl Connection {
@@ -109,7 +104,6 @@ impl Connection {
             may_probe: false,
             initial_rtt,
             alarm: None,
-            spare: Vec::new(),
         }
     }
 
@@ -259,11 +253,12 @@ impl Connection {
             }
             self.farewells += 1;
         }
-        self.spare.clear();
-        self.spare.reserve_exact(USUAL_DATAGRAM);
-        let sent = self.guard.transmit(quic, to_library(now), &mut self.spare)?;
-        // Most datagrams of a page are far shorter than the room for one.
-        let octets = self.spare[..sent.size].to_vec();
+        let (sent, octets) = in_room(|room| {
+            let sent = self.guard.transmit(quic, to_library(now), room)?;
+            // Most datagrams of a page are far shorter than the room for one.
+            let octets = room[..sent.size].to_vec();
+            Some((sent, octets))
+        })?;
         if let (Some(trace), Some((_, quic))) = (&self.trace, &self.quic) {
             trace.follow(quic);
         }

@@ -1,8 +1,27 @@
 //! A packet of QUIC and the UDP datagram around it.
 
+use std::cell::Cell;
+
 use airloom_base::{Body, Packet};
 use airloom_wire::udp::{HEADER, Udp};
 use bytes::BytesMut;
+
+/// What room for a datagram begins with: more than most links take. It grows where one takes more.
+const USUAL: usize = 1500;
+
+thread_local! {
+    /// Where datagrams are made: for all connections the same octets of memory, which the processor has at hand.
+    static ROOM: Cell<Vec<u8>> = Cell::new(Vec::with_capacity(USUAL));
+}
+
+/// Lends empty room for a datagram.
+pub(crate) fn in_room<T>(make: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    let mut room = ROOM.take();
+    room.clear();
+    let made = make(&mut room);
+    ROOM.set(room);
+    made
+}
 
 /// The octets of a unit behind its UDP header.
 pub(crate) fn payload(mut unit: Packet) -> Option<BytesMut> {
