@@ -1,10 +1,12 @@
 //! The runs of a sweep: threads take one after the other, and what they gave comes back a part at a time.
 //!
-//! Each thread has its own [`Series`]; which run is next is said by one list that they share. Runs whose part came to nothing
+//! Each thread has its own [`Series`]; which run is next is a number that they count up together. Runs whose part came to nothing
 //! because something panicked are made again, each alone: one that panics then is one that failed. What ends the whole process
 //! (memory, the stack, a signal) is known afterwards: runs that are under way are written down.
 
 #![expect(clippy::disallowed_types, reason = "parts are cut by the time that runs take, no model is told")]
+
+mod runs;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant as Clock};
 use airloom_record::sweep::{self, Label, NameTaken, Part, Run, Source};
 use airloom_world::scenario::{Identity, Scenario};
 
+pub use self::runs::Runs;
 use crate::batch::{Made, Rate, Series};
 use crate::run;
 
@@ -122,15 +125,15 @@ pub enum Error<E> {
 /// came to its end, and the nanoseconds inside the simulation.
 pub type Otherwise<'a, E> = dyn Fn(usize, i64, u64) -> Result<(Part, bool, u64), E> + Sync + 'a;
 
-/// Makes `runs` on so many threads, each an index into the points and a seed. What was made is kept in the folder `parts` now
-/// and then; the rest is returned. `look` is called now and then and says whether to go on. If it says no, or if there is an
-/// error, what was under way is dropped, and what was made is kept. Without a folder all is returned.
+/// Makes `runs` on so many threads. What was made is kept in the folder `parts` now and then; the rest is returned. `look` is
+/// called now and then and says whether to go on. If it says no, or if there is an error, what was under way is dropped, and
+/// what was made is kept. Without a folder all is returned.
 ///
 /// # Errors
 /// The first one; the other threads have stopped then.
 pub fn make<E: Send>(
     wanted: &Wanted<'_>,
-    runs: impl Iterator<Item = (usize, u64)> + Send,
+    runs: &Runs,
     threads: usize,
     parts: Option<&Path>,
     otherwise: Option<&Otherwise<'_, E>>,
@@ -145,7 +148,8 @@ pub fn make<E: Send>(
         otherwise,
         counts,
         begin: Clock::now(),
-        runs: Mutex::new(runs),
+        runs,
+        next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         error: Mutex::new(None),
     };
@@ -196,19 +200,20 @@ fn unwritten<E>(path: &Path, error: io::Error) -> Error<E> {
 }
 
 /// What the threads share.
-struct Threads<'a, E, R> {
+struct Threads<'a, E> {
     wanted: &'a Wanted<'a>,
     under_way: Option<File>,
     otherwise: Option<&'a Otherwise<'a, E>>,
     counts: &'a Counts,
     begin: Clock,
-    /// Those that are still to be made.
-    runs: Mutex<R>,
+    runs: &'a Runs,
+    /// The number of the first run that nobody has taken.
+    next: AtomicUsize,
     stop: AtomicBool,
     error: Mutex<Option<Error<E>>>,
 }
 
-impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
+impl<E: Send> Threads<'_, E> {
     /// What one of them does.
     fn work(&self, thread: usize, parts: &Sender<Part>) -> Result<(), Error<E>> {
         let mut alone = VecDeque::new();
@@ -270,7 +275,7 @@ impl<E: Send, R: Iterator<Item = (usize, u64)>> Threads<'_, E, R> {
     }
 
     fn next(&self) -> Option<(usize, u64)> {
-        self.runs.lock().expect("nobody panics with it").next()
+        self.runs.get(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     fn is_stopped(&self) -> bool {
@@ -385,7 +390,7 @@ mod tests {
             let wanted = Wanted { axes: &[], points, tables: &["flows".to_owned()], rate_seed: Some(1) };
             let counts = Counts::default();
             let runs = (1..=30).map(|seed| (usize::from(seed % 10 == 5), seed));
-            let parts = make::<()>(&wanted, runs, threads, None, None, &counts, || true).unwrap();
+            let parts = make::<()>(&wanted, &runs.collect(), threads, None, None, &counts, || true).unwrap();
             let (made, failed, _) = counts.read();
             (octets(&parts), made, failed)
         };
@@ -404,19 +409,22 @@ mod tests {
         // A label is missing: a run cannot even be one that failed.
         let points = [Point { number: 0, labels: Arc::new([]), scenario: &good, identity: &identity }];
         let wanted = Wanted { axes: &["axis".to_owned()], points: &points, tables: &[], rate_seed: None };
-        let error = |runs: &mut (dyn Iterator<Item = u64> + Send), look: &dyn Fn() -> bool| {
-            let runs = runs.map(|seed| (0, seed));
-            match make::<()>(&wanted, runs, 2, None, None, &Counts::default(), look) {
-                Err(Error::Fault(said)) => said,
-                _ => panic!("it came to its end"),
-            }
+        // More than are made before somebody looks.
+        let runs = (0..1_000_000).map(|seed| (0, seed)).collect();
+        let error = |look: &dyn Fn() -> bool| match make::<()>(
+            &wanted,
+            &runs,
+            2,
+            None,
+            None,
+            &Counts::default(),
+            look,
+        ) {
+            Err(Error::Fault(said)) => said,
+            _ => panic!("it came to its end"),
         };
-        assert!(
-            error(&mut (0..), &|| true).starts_with("a fault in airloom at crates/record/src/sweep/part.rs:")
-        );
-        assert!(error(&mut (0..), &|| panic!("looked")).ends_with(": looked"));
-        let said = error(&mut (0..).inspect(|_| panic!("no more")), &|| true);
-        assert!(said.contains("no more") || said.contains("nobody panics with it"), "{said}");
+        assert!(error(&|| true).starts_with("a fault in airloom at crates/record/src/sweep/part.rs:"));
+        assert!(error(&|| panic!("looked")).ends_with(": looked"));
     }
 
     /// Has the runs of a scenario made by so many threads; how many were made, and the parts that are in memory.
@@ -434,8 +442,8 @@ mod tests {
         let (axes, tables) = (["axis".to_owned()], ["flows".to_owned()]);
         let wanted = Wanted { axes: &axes, points: &points, tables: &tables, rate_seed: Some(1) };
         let counts = Counts::default();
-        let runs = (1..=seeds).map(|seed| (0, seed));
-        let made = make::<()>(&wanted, runs, threads, parts, None, &counts, look).unwrap();
+        let runs = (1..=seeds).map(|seed| (0, seed)).collect();
+        let made = make::<()>(&wanted, &runs, threads, parts, None, &counts, look).unwrap();
         (counts.read().0, made)
     }
 
@@ -483,8 +491,8 @@ mod tests {
         let points = [Point { number: 5, labels: Arc::new([]), scenario: &scenario, identity: &identity }];
         let wanted = Wanted { axes: &[], points: &points, tables: &[], rate_seed: None };
         let fail = |_: usize, point: i64, seed: u64| Err(format!("{point}, {seed}"));
-        let error =
-            make(&wanted, (0..1000).map(|seed| (0, seed)), 1, None, Some(&fail), &counts, || true).err();
+        let runs = (0..1000).map(|seed| (0, seed)).collect();
+        let error = make(&wanted, &runs, 1, None, Some(&fail), &counts, || true).err();
         assert!(matches!(error, Some(Error::Other(said)) if said == "5, 0"));
     }
 }

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::vec;
 
 use airloom_drive::run::DriveError;
-use airloom_drive::sweep::{self as drive, Counts, Point, Wanted};
+use airloom_drive::sweep::{self as drive, Counts, Point, Runs, Wanted};
 use airloom_record::sweep::{self, Label, Run, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator};
+use pyo3::types::PyBytes;
 
 use crate::columns::PyColumn;
 use crate::errors::{NameTaken, drive_error, raised};
@@ -96,35 +95,6 @@ impl PyPart {
     }
 }
 
-/// How many runs are asked for at a time, so that a list of them is as long as it likes.
-const AT_A_TIME: usize = 1024;
-
-/// Which runs there are.
-struct Runs {
-    rest: Py<PyIterator>,
-    next: vec::IntoIter<(usize, u64)>,
-    /// What was raised in place of more of them.
-    raised: Option<PyErr>,
-}
-
-impl Iterator for Runs {
-    type Item = (usize, u64);
-
-    fn next(&mut self) -> Option<(usize, u64)> {
-        if self.next.len() == 0 && self.raised.is_none() {
-            let more = Python::attach(|py| {
-                let rest = self.rest.bind(py).clone();
-                rest.take(AT_A_TIME).map(|run| run?.extract()).collect::<PyResult<Vec<_>>>()
-            });
-            match more {
-                Ok(more) => self.next = more.into_iter(),
-                Err(error) => self.raised = Some(error),
-            }
-        }
-        self.next.next()
-    }
-}
-
 /// Makes runs on so many threads. `points` are number, labels and scenario, `runs` are pairs of an index into `points` and
 /// a seed. What was made is kept in the folder `parts` now and then, the rest is returned. `look` is called ten times a
 /// second with the number of runs made and failed, and the nanoseconds inside simulations. What it raises, or a signal's
@@ -149,8 +119,7 @@ pub fn make_runs(
     look: Option<Py<PyAny>>,
     otherwise: Option<Py<PyAny>>,
 ) -> PyResult<PyPart> {
-    let rest = runs.try_iter()?.unbind();
-    let mut runs = Runs { rest, next: Vec::new().into_iter(), raised: None };
+    let runs = runs.try_iter()?.map(|run| run?.extract()).collect::<PyResult<Runs>>()?;
     let point = |(number, labels, scenario): (i64, Vec<PyLabel>, Py<PyScenario>)| {
         (number, labels.into_iter().map(Label::from).collect::<Arc<[Label]>>(), scenario)
     };
@@ -178,7 +147,7 @@ pub fn make_runs(
             }
         });
         let one = one.as_ref().map(|one| one as &drive::Otherwise<'_, PyErr>);
-        drive::make(&wanted, &mut runs, workers, parts.as_deref(), one, &counts, || {
+        drive::make(&wanted, &runs, workers, parts.as_deref(), one, &counts, || {
             if said.is_some() {
                 return false;
             }
@@ -196,7 +165,7 @@ pub fn make_runs(
             said.is_none()
         })
     });
-    if let Some(said) = said.or(runs.raised) {
+    if let Some(said) = said {
         return Err(said);
     }
     let (runs, failed, simulating_ns) = counts.read();
