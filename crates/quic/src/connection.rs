@@ -275,15 +275,6 @@ impl Connection {
         if self.ways.is_asking() {
             self.ways.answered(now, library::path_responses(quic));
         }
-        let mut strays = false;
-        if self.is_opener && way != self.ways.active() && library::has_several_paths(quic) {
-            // noq-proto 1.4.0 answers from where a packet came to, and whoever copies one to the server has it come to any link of the client's.
-            let left = PathId(self.ways.active() as u8);
-            strays = self.ways.strays(way, &library::locals(quic), now);
-            if strays {
-                self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
-            }
-        }
         let is_it = if self.is_opener {
             way == self.ways.active()
         } else {
@@ -297,10 +288,6 @@ impl Connection {
             }
             let event = StreamEvent::Path(PathId(way as u8), true);
             self.streams.events.push_back(TransportEvent::Stream(0, event));
-        }
-        if strays {
-            // It comes back to the link of its choice.
-            self.choose(now);
         }
     }
 
@@ -412,6 +399,10 @@ impl Transport for Connection {
         let (local, ports) = (way.path.local, way.ports);
         let remote = (way.path.remote, ports.1).into();
         let Some((_, quic)) = &mut self.quic else { return };
+        let used = self.ways.get(self.ways.active()).map(|way| way.path.local);
+        if self.is_opener && self.ways.are_several() && library::is_astray(quic, local, used) {
+            return;
+        }
         if self.guard.received(quic, to_library(cx.now), remote, octets.len())
             && self.waiting.len() < MOST_WAITING
         {

@@ -137,18 +137,6 @@ impl Ways {
         self.changed(now);
     }
 
-    /// A client's packets leave from these addresses, after one has come over this way. True: the way in use is none of them and this one
-    /// is, and is in use from now on.
-    pub(crate) fn strays(&mut self, way: usize, locals: &[IpAddr], now: Instant) -> bool {
-        let is_of = |way: usize| self.list.get(way).is_some_and(|way| locals.contains(&way.path.local));
-        let strays = way != self.active && is_of(way) && !is_of(self.active);
-        if strays {
-            self.active = way;
-            self.changed(now);
-        }
-        strays
-    }
-
     /// It goes on by another way.
     pub(crate) fn changed(&mut self, now: Instant) {
         self.moves.changes += 1;

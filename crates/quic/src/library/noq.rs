@@ -116,10 +116,16 @@ pub(crate) fn remotes(connection: &Connection) -> Vec<SocketAddr> {
     connection.paths().into_iter().filter_map(|path| remote_of(connection, path)).collect()
 }
 
-/// The addresses that packets of any of its paths leave from, as far as they are known.
-pub(crate) fn locals(connection: &Connection) -> Vec<IpAddr> {
-    let of = |path| connection.network_path(path).ok().and_then(|path| path.local_ip());
-    connection.paths().into_iter().filter_map(of).collect()
+/// Has a packet of a client's come to an address that none of its paths leaves from? `used` is that of one of which the library does not
+/// know it yet. Only where it may have several.
+// A path is a pair of addresses (draft-ietf-quic-multipath), and such a packet is of none: somebody has sent the server a copy of one from
+// here. noq-proto 1.4.0 would answer from both addresses, so that the server moved to and fro, with more challenges each time.
+pub(crate) fn is_astray(connection: &Connection, local: IpAddr, used: Option<IpAddr>) -> bool {
+    let is_elsewhere = |path| {
+        let known = connection.network_path(path).ok().and_then(|path| path.local_ip());
+        known.or(used) != Some(local)
+    };
+    connection.is_multipath_negotiated() && connection.paths().into_iter().all(is_elsewhere)
 }
 
 /// The round trip, as far as it is known.

@@ -105,9 +105,9 @@ pub(crate) fn remotes(connection: &Connection) -> Vec<SocketAddr> {
     vec![connection.remote_address()]
 }
 
-/// It is not told of a path: that is the caller's.
-pub(crate) fn locals(_: &Connection) -> Vec<IpAddr> {
-    Vec::new()
+/// It has one path, wherever its packets come to.
+pub(crate) fn is_astray(_: &Connection, _: IpAddr, _: Option<IpAddr>) -> bool {
+    false
 }
 
 /// The round trip, as far as it is known.
