@@ -415,7 +415,11 @@ impl Transport for Connection {
         match library::datagram(&mut host.endpoint, cx.now, remote, local, ecn, octets, &mut answer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == *own => quic.handle_event(event),
             Some(DatagramEvent::NewConnection(incoming)) => host.endpoint.ignore(incoming),
-            Some(DatagramEvent::Response(sent)) if self.waiting.len() < MOST_WAITING => {
+            // A stateless reset counts as everything else does that goes there.
+            Some(DatagramEvent::Response(sent))
+                if self.waiting.len() < MOST_WAITING
+                    && (self.is_opener || self.guard.leaves(remote, sent.size as u64)) =>
+            {
                 answer.truncate(sent.size);
                 self.waiting.push((path.0.into(), 0, datagram(ports, answer)));
             }

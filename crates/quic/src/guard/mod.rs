@@ -172,8 +172,8 @@ impl Guard {
         }
     }
 
-    /// So many octets are to leave for there. False: they may not.
-    fn leaves(&mut self, remote: SocketAddr, octets: u64) -> bool {
+    /// So many octets are to leave for there, and count as sent. False: they may not.
+    pub fn leaves(&mut self, remote: SocketAddr, octets: u64) -> bool {
         let may = self.room(remote).is_none_or(|room| octets <= room);
         if let Some(one) = self.addresses.iter_mut().find(|one| may && one.remote == remote) {
             one.sent += octets;
