@@ -68,42 +68,43 @@ RANDOM_TESTS := bodies html_pages tcp_episodes tcp_garbage tcp_linux tcp_propert
 nightly: build ## the long tests, two hours and a half; each part is a target of its own: nightly-rust, -python, -clocks, ...
 	@$(BIN)/python -m tools.nightly
 
+# Each part does all that it has to do, whatever of it fails.
 nightly-clocks: $(READY) # virtual time against real time, on a calm machine
-	$(BIN)/airloom validate both-clocks
-	$(BIN)/airloom validate wap-both-clocks --jobs 2
-	$(BIN)/airloom validate h3-both-clocks --jobs 2
-	$(BIN)/airloom validate interop-sim
-	$(BIN)/airloom validate linux-lab tests/data/linux_tcp
+	code=0; for what in both-clocks "wap-both-clocks --jobs 2" "h3-both-clocks --jobs 2" interop-sim \
+		"linux-lab tests/data/linux_tcp"; do $(BIN)/airloom validate $$what || code=1; done; exit $$code
 
 # A hundred kills of each kind would take an hour. The two files are on a worker each, beside one another.
 nightly-python: $(READY) # the slow ones, and more kills
 	@tools/peers runners
-	AIRLOOM_KILLS=25 $(BIN)/pytest -n auto -m "slow or not slow" tests/emulate/test_kills.py tests/emulate/test_kills_of_tests.py
-	$(BIN)/pytest -n auto -m slow --ignore tests/emulate/test_kills_of_tests.py
+	code=0; AIRLOOM_KILLS=25 $(BIN)/pytest -n auto -m "slow or not slow" tests/emulate/test_kills.py \
+		tests/emulate/test_kills_of_tests.py || code=1; \
+	$(BIN)/pytest -n auto -m slow --ignore tests/emulate/test_kills_of_tests.py || code=1; exit $$code
 
 nightly-peers: $(READY) # other people's programs
 	@tools/peers http3
 	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
 	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
-	$(BIN)/python conformance/http3
 	@rm -rf target/interop
-	$(BIN)/airloom interop run -c airloom,quic-go,aioquic -s airloom,quic-go,aioquic --out target/interop
+	code=0; $(BIN)/python conformance/http3 || code=1; \
+	$(BIN)/airloom interop run -c airloom,quic-go,aioquic -s airloom,quic-go,aioquic --out target/interop || code=1; exit $$code
 
 nightly-studies: $(READY) # whole, in virtual time
 	@rm -rf $(STUDIES)
-	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
-		$(BIN)/airloom study run $$study --out $(STUDIES)/$$study; $(BIN)/airloom study report $$study --out $(STUDIES)/$$study; done
+	code=0; for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
+		for what in run report; do $(BIN)/airloom study $$what $$study --out $(STUDIES)/$$study || code=1; done; done; exit $$code
 
 nightly-real: $(READY) # studies with real programs, after nightly-studies; then no verdict contradicts the run that ships
-	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do \
-		$(BIN)/airloom study run $$study --real --out $(STUDIES)/$$study; done
-	for study in $(STUDIES)/*; do $(BIN)/python tools/replications.py --same $$(basename $$study) $$study/full; done
+	code=0; for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do \
+		$(BIN)/airloom study run $$study --real --out $(STUDIES)/$$study || code=1; done; \
+	for study in $(STUDIES)/*; do $(BIN)/python tools/replications.py --same $$(basename $$study) $$study/full || code=1; done; \
+	exit $$code
 
 # Not optimised further: overflows and debug assertions are findings, and everything is built.
 nightly-rust: $(READY) # many more random cases; QUIC, and networks with it, by its second library
-	$(AS_MATURIN) PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=20000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 \
-		cargo test $(ALL) --no-fail-fast --lib $(addprefix --test ,$(RANDOM_TESTS))
-	cargo test -p airloom-quic -p airloom-system-tests --features airloom-quic/quinn,airloom-system-tests/quinn
+	code=0; $(AS_MATURIN) PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=20000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 \
+		cargo test $(ALL) --no-fail-fast --lib $(addprefix --test ,$(RANDOM_TESTS)) || code=1; \
+	cargo test -p airloom-quic -p airloom-system-tests --features airloom-quic/quinn,airloom-system-tests/quinn --no-fail-fast \
+		|| code=1; exit $$code
 
 nightly-package: $(READY) # what users get: the site, a wheel
 	@$(MAKE) --no-print-directory site wheel
