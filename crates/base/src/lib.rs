@@ -7,6 +7,7 @@
 pub mod config;
 pub mod direction;
 pub mod flow;
+pub mod forms;
 pub mod histogram;
 pub mod law;
 pub mod lookup;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer};
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_untagged::UntaggedEnumVisitor;
 
 use crate::direction::Direction;
+use crate::forms::{OneOrTable, Text};
 use crate::time::Duration;
 
 /// Bits per second. Text form `"384kbit/s"`, `"10Mbit/s"`; k is 1000.
@@ -175,8 +175,7 @@ macro_rules! text_form {
         }
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                let text = UntaggedEnumVisitor::new().expecting($what);
-                text.string(|text| text.parse().map_err(de::Error::custom)).deserialize(d)
+                d.deserialize_any(Text::new($what))
             }
         }
         impl JsonSchema for $type {
@@ -267,17 +266,31 @@ impl Serialize for Probability {
     }
 }
 
+/// Reads a probability.
+struct NumberOrText;
+
+impl Visitor<'_> for NumberOrText {
+    type Value = Probability;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a probability between 0 and 1")
+    }
+    fn visit_f64<E: de::Error>(self, p: f64) -> Result<Probability, E> {
+        Probability::new(p).ok_or_else(|| E::custom(format!("{p} is not a probability between 0 and 1")))
+    }
+    fn visit_i64<E: de::Error>(self, p: i64) -> Result<Probability, E> {
+        self.visit_f64(p as f64)
+    }
+    fn visit_u64<E: de::Error>(self, p: u64) -> Result<Probability, E> {
+        self.visit_f64(p as f64)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
 impl<'de> Deserialize<'de> for Probability {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let wrong = |p: f64| de::Error::custom(format!("{p} is not a probability between 0 and 1"));
-        let number = |p: f64| Probability::new(p).ok_or_else(|| wrong(p));
-        UntaggedEnumVisitor::new()
-            .expecting("a probability between 0 and 1")
-            .f64(number)
-            .i64(|p| number(p as f64))
-            .u64(|p| number(p as f64))
-            .string(|text| text.parse().map_err(de::Error::custom))
-            .deserialize(d)
+        d.deserialize_any(NumberOrText)
     }
 }
 
@@ -334,14 +347,11 @@ impl<'de, T: Deserialize<'de> + Copy> Deserialize<'de> for EachWay<T> {
             uplink: T,
             downlink: T,
         }
-        UntaggedEnumVisitor::new()
-            .expecting("one value for both directions, or { downlink = .., uplink = .. }")
-            .string(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
-            .f64(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
-            .i64(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
-            .u64(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
-            .map(|map| map.deserialize().map(|Two { uplink, downlink }| EachWay { uplink, downlink }))
-            .deserialize(d)
+        d.deserialize_any(OneOrTable {
+            expecting: "one value for both directions, or { downlink = .., uplink = .. }",
+            one: EachWay::both,
+            table: |Two { uplink, downlink }| EachWay { uplink, downlink },
+        })
     }
 }
 

@@ -1,11 +1,11 @@
 //! The `loss` key of a link.
 
+use airloom_base::forms::OneOrTable;
 use airloom_base::units::Probability;
 use airloom_base::{ConfigError, Direction, Duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer};
+use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
-use serde_untagged::UntaggedEnumVisitor;
 
 use super::GilbertElliott;
 
@@ -234,23 +234,13 @@ impl ModelName {
 #[derive(Clone, Debug)]
 struct OneDirection(Keys);
 
-impl OneDirection {
-    /// A probability and nothing else.
-    fn alone<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Ok(OneDirection(Keys { loss: Some(Probability::deserialize(d)?), ..Keys::default() }))
-    }
-}
-
 impl<'de> Deserialize<'de> for OneDirection {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        UntaggedEnumVisitor::new()
-            .expecting("a probability between 0 and 1, or a table such as { downlink = 0.2, uplink = 0.1 }")
-            .f64(|p| OneDirection::alone(p.into_deserializer()))
-            .i64(|p| OneDirection::alone(p.into_deserializer()))
-            .u64(|p| OneDirection::alone(p.into_deserializer()))
-            .string(|text| OneDirection::alone(text.into_deserializer()))
-            .map(|map| map.deserialize().map(OneDirection))
-            .deserialize(d)
+        d.deserialize_any(OneOrTable {
+            expecting: "a probability between 0 and 1, or a table such as { downlink = 0.2, uplink = 0.1 }",
+            one: |p: Probability| OneDirection(Keys { loss: Some(p), ..Keys::default() }),
+            table: OneDirection,
+        })
     }
 }
 
