@@ -42,17 +42,16 @@ def test_what_computes_runs_behind_what_looks_at_the_clock(
 ) -> None:
     assert nightly.main(["--minutes", "600"], make) == 1
     notes = (tmp_path / "notes").read_text().splitlines()
-    assert notes[:2] == ["clocks begins as others", "clocks ends"]
     began = {part: how for part, _, how in (note.partition(" begins ") for note in notes) if how}
     assert began == {
-        **dict.fromkeys((*nightly.ALONE, *nightly.FRONT), "as others"),
+        **dict.fromkeys(nightly.FRONT, "as others"),
         **dict.fromkeys(nightly.BEHIND, "idle"),
     }
     assert notes.index("python begins as others") < notes.index("studies ends") < notes.index("real begins as others")
     assert notes[-1] in ("fuzz ends", "real ends")
     assert 35_000 < int((tmp_path / "logs" / "fuzz.log").read_text().removeprefix("FUZZ=")) <= 36_000
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(nightly.ALONE) + len(nightly.FRONT) + len(nightly.BEHIND) + 1
+    assert len(lines) == len(nightly.FRONT) + len(nightly.BEHIND) + 1
     (failed,) = [line for line in lines if "FAILED" in line]
     assert failed.startswith("nightly-rust ")
     assert failed.endswith(os.path.join("logs", "rust.log"))
@@ -67,7 +66,7 @@ import pathlib, sys
 sys.path.insert(0, {str(ROOT)!r})
 from tools import nightly
 nightly.ROOT = nightly.LOGS = pathlib.Path({str(tmp_path)!r})
-nightly.ALONE = ()
+nightly.FRONT = ("python",)
 nightly.on_term()
 nightly.main([], ["sh", {str(part)!r}])
 """
@@ -93,5 +92,5 @@ def test_every_test_program_that_draws_cases_draws_many_at_night() -> None:
 
 def test_every_part_is_a_target_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for part in (*nightly.ALONE, *nightly.FRONT, *nightly.BEHIND):
+    for part in (*nightly.FRONT, *nightly.BEHIND):
         assert f"\nnightly-{part}: $(READY) #" in makefile
