@@ -371,7 +371,10 @@ impl<T: JsonSchema> JsonSchema for EachWay<T> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::config::read;
 
     #[test]
     fn text_forms_are_read_and_printed() {
@@ -391,6 +394,31 @@ mod tests {
         assert!("0bit/s".parse::<Rate>().unwrap_err().contains("above zero"));
         assert!("110%".parse::<Probability>().unwrap_err().contains("between 0 and 1"));
         assert!("lots".parse::<Octets>().unwrap_err().contains("not a number"));
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused_with_what_would_be_right() {
+        fn refused<T: de::DeserializeOwned + fmt::Debug>(value: &Value) -> String {
+            read::<T>(value).unwrap_err().to_string()
+        }
+        assert_eq!(
+            refused::<Rate>(&json!(5)),
+            "invalid type: integer `5`, expected a rate with its unit, such as \"384kbit/s\""
+        );
+        assert_eq!(
+            refused::<Probability>(&json!(true)),
+            "invalid type: boolean `true`, expected a probability between 0 and 1"
+        );
+        assert_eq!(
+            refused::<EachWay<Rate>>(&json!([1])),
+            "invalid type: sequence, expected one value for both directions, or { downlink = .., uplink = .. }"
+        );
+        assert!(
+            refused::<EachWay<Rate>>(&json!(5)).starts_with("invalid type: integer `5`, expected a rate")
+        );
+        assert_eq!(refused::<EachWay<Rate>>(&json!({ "uplink": "1kbit/s" })), "missing field `downlink`");
+        let one = json!({ "uplink": 2, "downlink": 0.1 });
+        assert_eq!(refused::<EachWay<Probability>>(&one), "uplink: 2 is not a probability between 0 and 1");
     }
 
     #[test]
