@@ -1,9 +1,8 @@
 """Runs all parts of `make nightly` in two lanes, and says what each took: `python -m tools.nightly [--minutes N]`.
 
 Laboratories wait most of the time. So what looks at the clock is in front, one part after the other, and what computes
-is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. That holds for the two
-clocks, too: on one day 62 runs of `both-clocks` were late beside a build in that class, 73 by themselves. Fuzzing is
-last behind and gets what is left of the time.
+is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. Fuzzing is last behind and
+gets what is left of the time.
 
 A part is a target of the Makefile. What it prints is in `target/nightly/PART.log`.
 """
