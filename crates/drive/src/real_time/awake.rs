@@ -5,9 +5,12 @@
 //! others (`SCHED_IDLE`): whoever wants to run runs at once. They are threads of the engine's process, and end with it
 //! however that ends.
 //!
-//! Below all others means within a group of processes. Against other groups (sessions, services, containers) it would
-//! have the group's whole share. So a thread that was kept from running for as long as a turn takes leaves its processor,
-//! which is awake without it, for a while. Where the group's time is limited nothing is kept awake: it would be used up.
+//! Below all others means two things more. Within a group of processes such a thread waits for seconds where others fill
+//! its processor (four to six beside three busy threads), and a process, killed or not, is there until each of its
+//! threads has had a turn to end in. Against other groups (sessions, services, containers) it would have the group's
+//! whole share. So one that was kept from running for as long as a turn takes ends, and none begins before a thread of
+//! the ordinary class has seen its processor idle: a processor that others fill is awake without it. Where the group's
+//! time is limited nothing is kept awake: it would be used up.
 
 use std::fmt;
 use std::fs;
@@ -29,8 +32,8 @@ use super::sys::{self, Class};
 const MOST: usize = 8;
 /// A thread that others kept from running for so long has a processor that they fill.
 const TURN: Duration = Duration::from_millis(2);
-/// How long it stays away then.
-const AWAY: std::time::Duration = std::time::Duration::from_millis(50);
+/// How often processors that nothing keeps awake are looked at: five ticks of `/proc/stat`.
+const LOOK: Duration = Duration::from_millis(50);
 /// Pauses between two looks at the clock: some microseconds.
 const PAUSES: usize = 64;
 /// A model in which nothing has happened for so long may fall asleep: nobody watches a shell that is left open.
@@ -39,7 +42,7 @@ const REST: Duration = Duration::from_secs(10);
 /// What was done about sleeping processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wakefulness {
-    /// So many were kept awake.
+    /// So many were kept awake; while others filled one, they did.
     Kept(usize),
     /// None were: why.
     Not(&'static str),
@@ -57,23 +60,32 @@ impl fmt::Display for Wakefulness {
 
 /// The threads that keep processors awake, until it is dropped.
 pub(super) struct Awake {
-    said: Wakefulness,
     shared: Arc<Shared>,
-    threads: Vec<Thread>,
+    /// Begins the others; without it, why there is none.
+    watch: Result<Thread, &'static str>,
 }
 
 #[derive(Default)]
 struct Shared {
     over: AtomicBool,
     rests: AtomicBool,
-    /// Threads that are there.
+    /// Threads that are there, and the most that were.
     count: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// A processor that something may keep awake.
+struct Processor {
+    number: usize,
+    kept: Arc<AtomicBool>,
+    /// For how long it was idle since the machine started, at the last look.
+    idle: Option<Duration>,
 }
 
 impl Awake {
     /// Nothing is kept awake, for this reason.
     pub(super) fn without(why: &'static str) -> Awake {
-        Awake { said: Wakefulness::Not(why), shared: Arc::default(), threads: Vec::new() }
+        Awake { shared: Arc::default(), watch: Err(why) }
     }
 
     /// Keeps the processors awake that the calling thread may use. Of a large machine it is some, and the thread is
@@ -88,27 +100,14 @@ impl Awake {
             return Awake::without("the processor time of this group of processes is limited");
         }
         let (chosen, all) = choose(&allowed);
-        let mut awake = Awake::without("the system makes no threads for it");
-        for processor in &chosen {
-            let shared = Arc::clone(&awake.shared);
-            let mut only = CpuSet::new();
-            let _ = only.set(*processor);
-            let keep = move || {
-                // Never above others.
-                if sched_setaffinity(own, &only).is_ok() && sys::schedule(Class::Idle).is_ok() {
-                    shared.count.fetch_add(1, Ordering::Relaxed);
-                    shared.keep();
-                    shared.count.fetch_sub(1, Ordering::Relaxed);
-                }
-            };
-            let Ok(thread) = thread::Builder::new().name("airloom-awake".to_owned()).spawn(keep) else {
-                break;
-            };
-            awake.threads.push(thread.thread().clone());
-        }
-        if !awake.threads.is_empty() {
-            awake.said = Wakefulness::Kept(awake.threads.len());
-        }
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let processors = chosen.iter().map(|&number| Processor { number, kept: Arc::default(), idle: None });
+        let mut processors: Vec<_> = processors.collect();
+        let watch = move || theirs.watch(&mut processors);
+        let Ok(thread) = thread::Builder::new().name("airloom-watch".to_owned()).spawn(watch) else {
+            return Awake::without("the system makes no threads for it");
+        };
         if !all {
             let mut confined = CpuSet::new();
             for processor in &chosen {
@@ -116,47 +115,93 @@ impl Awake {
             }
             let _ = sched_setaffinity(own, &confined);
         }
-        awake
+        Awake { shared, watch: Ok(thread.thread().clone()) }
     }
 
     /// What was done.
     pub(super) fn said(&self) -> Wakefulness {
-        self.said.clone()
+        match (&self.watch, self.shared.most.load(Ordering::Relaxed)) {
+            (Err(why), _) => Wakefulness::Not(why),
+            (Ok(_), 0) => Wakefulness::Not("none was idle for long enough"),
+            (Ok(_), most) => Wakefulness::Kept(most),
+        }
     }
 
     /// It is `now`, and something happened `last`: processors may sleep after a long rest. When to be asked again.
     pub(super) fn tend(&mut self, now: Instant, last: Instant) -> Instant {
-        if self.threads.is_empty() {
-            return Instant::FAR_FUTURE;
-        }
+        let Ok(watch) = &self.watch else { return Instant::FAR_FUTURE };
         let rests = now.since(last) >= REST;
         if self.shared.rests.swap(rests, Ordering::Relaxed) && !rests {
-            self.threads.iter().for_each(Thread::unpark);
+            watch.unpark();
         }
         if rests { Instant::FAR_FUTURE } else { last + REST }
     }
 }
 
 impl Drop for Awake {
-    /// Tells the threads to end. It does not wait for that: they have their turn when nobody else wants one.
+    /// Tells the threads to end. It does not wait for that.
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        self.threads.iter().for_each(Thread::unpark);
+        if let Ok(watch) = &self.watch {
+            watch.unpark();
+        }
     }
 }
 
 impl Shared {
-    /// Runs until it is over.
+    /// Begins a thread on each processor that is idle and has none, until it is over.
+    fn watch(self: &Arc<Self>, processors: &mut [Processor]) {
+        let clock = Clock::start();
+        let mut before = clock.now();
+        while !self.over.load(Ordering::Relaxed) {
+            if self.rests.load(Ordering::Relaxed) {
+                thread::park();
+            }
+            thread::park_timeout(std::time::Duration::from_nanos(LOOK.as_nanos()));
+            if processors.iter().all(|processor| processor.kept.load(Ordering::Relaxed)) {
+                continue;
+            }
+            let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+            let elapsed = clock.now().since(std::mem::replace(&mut before, clock.now()));
+            for processor in &mut *processors {
+                let idle = idle(&stat, processor.number);
+                let since = std::mem::replace(&mut processor.idle, idle);
+                let was_idle =
+                    idle.zip(since).is_some_and(|(now, then)| now.saturating_sub(then) >= elapsed / 2);
+                if was_idle && elapsed >= LOOK && !processor.kept.swap(true, Ordering::Relaxed) {
+                    self.begin(processor);
+                }
+            }
+        }
+    }
+
+    /// Begins a thread that keeps a processor awake until others want it.
+    fn begin(self: &Arc<Self>, processor: &Processor) {
+        let (shared, kept, number) = (Arc::clone(self), Arc::clone(&processor.kept), processor.number);
+        let keep = move || {
+            let mut only = CpuSet::new();
+            let _ = only.set(number);
+            // Never above others.
+            if sched_setaffinity(Pid::from_raw(0), &only).is_ok() && sys::schedule(Class::Idle).is_ok() {
+                let count = shared.count.fetch_add(1, Ordering::Relaxed) + 1;
+                shared.most.fetch_max(count, Ordering::Relaxed);
+                shared.keep();
+                shared.count.fetch_sub(1, Ordering::Relaxed);
+            }
+            kept.store(false, Ordering::Relaxed);
+        };
+        if thread::Builder::new().name("airloom-awake".to_owned()).spawn(keep).is_err() {
+            processor.kept.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs until others want to, or it is over or nobody needs it.
     fn keep(&self) {
         let (clock, queued) = (Clock::start(), Queued::new());
         let mut waited = queued.nanos();
         let mut looks = 0_u8;
         let mut before = clock.now();
-        while !self.over.load(Ordering::Relaxed) {
-            if self.rests.load(Ordering::Relaxed) {
-                thread::park();
-                before = clock.now();
-            }
+        while !self.over.load(Ordering::Relaxed) && !self.rests.load(Ordering::Relaxed) {
             (0..PAUSES).for_each(|_| std::hint::spin_loop());
             looks = looks.wrapping_add(1);
             if looks == 0 {
@@ -170,14 +215,21 @@ impl Shared {
                     .zip(since)
                     .map_or(TURN, |(now, then)| Duration::from_nanos(now.saturating_sub(then)));
                 if others >= TURN / 2 {
-                    thread::park_timeout(AWAY);
+                    return;
                 }
-                before = clock.now();
-            } else {
-                before = now;
             }
+            before = now;
         }
     }
+}
+
+/// For how long a processor was idle since the machine started, by the text of `/proc/stat`.
+fn idle(stat: &str, processor: usize) -> Option<Duration> {
+    let name = format!("cpu{processor}");
+    let line = stat.lines().find(|line| line.split(' ').next() == Some(&name))?;
+    let ticks: u64 = line.split_whitespace().nth(4)?.parse().ok()?;
+    // What the kernel calls a tick to programs is a hundredth of a second on every machine that Rust knows (USER_HZ).
+    Some(Duration::from_millis(ticks.checked_mul(10)?))
 }
 
 /// Which of the processors are kept awake, and whether these are all.
@@ -220,19 +272,27 @@ mod tests {
         }
     }
 
+    /// A thread on the first processor, which begins whether that is idle or not.
+    fn with_one_thread() -> Awake {
+        let awake = Awake { shared: Arc::default(), watch: Ok(thread::current()) };
+        let own = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let number = choose(&own).0[0];
+        awake.shared.begin(&Processor { number, kept: Arc::default(), idle: None });
+        awake
+    }
+
     #[test]
-    fn threads_that_keep_processors_awake_end_with_it_also_from_a_rest() {
+    fn a_thread_that_keeps_a_processor_awake_ends_with_it_and_in_a_rest() {
         for rests in [false, true] {
-            let mut awake = Awake::start();
-            let Wakefulness::Kept(count) = awake.said() else {
-                // Where processor time is limited there is nothing to end.
-                assert!(awake.threads.is_empty());
-                return;
-            };
+            let mut awake = with_one_thread();
             let shared = Arc::clone(&awake.shared);
-            wait_for(&shared, count);
+            // Others may want its processor sooner than it is seen.
+            while awake.said() != Wakefulness::Kept(1) {
+                thread::park_timeout(std::time::Duration::from_millis(1));
+            }
             if rests {
                 assert_eq!(awake.tend(at(20), at(5)), Instant::FAR_FUTURE);
+                wait_for(&shared, 0);
             }
             drop(awake);
             wait_for(&shared, 0);
@@ -243,7 +303,7 @@ mod tests {
     fn processors_may_sleep_after_a_rest_and_are_woken_by_what_happens_then() {
         let mut awake = Awake::without("a test");
         assert_eq!(awake.tend(at(1), at(1)), Instant::FAR_FUTURE, "nothing to tend");
-        awake.threads.push(thread::current());
+        awake.watch = Ok(thread::current());
         assert_eq!(awake.tend(at(3), at(1)), at(11));
         assert!(!awake.shared.rests.load(Ordering::Relaxed));
         assert_eq!(awake.tend(at(11), at(1)), Instant::FAR_FUTURE);
@@ -252,6 +312,17 @@ mod tests {
         assert!(!awake.shared.rests.load(Ordering::Relaxed));
         // It was woken: this returns at once.
         thread::park();
+    }
+
+    #[test]
+    fn how_long_a_processor_was_idle_is_in_the_fourth_column_of_its_line() {
+        let stat = "cpu  9 9 9 9 9\ncpu1 1 2 3 456 5 6 7 8 9 10\ncpu10 1 2 3 78\ncpu2 1 2 3\nintr 7\n";
+        assert_eq!(idle(stat, 1), Some(Duration::from_millis(4_560)));
+        assert_eq!(idle(stat, 10), Some(Duration::from_millis(780)));
+        for missing in [0, 2, 3] {
+            assert_eq!(idle(stat, missing), None);
+        }
+        assert_eq!(idle("", 0), None);
     }
 
     #[test]
