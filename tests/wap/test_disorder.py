@@ -10,8 +10,10 @@ from tests.conftest import needs
 from tests.wap.test_gateway import FAKEWAP, text_of
 from tests.wap.wire import gateway_behind
 
-# This client takes a second copy of an answer for the next one, and never repeats a request: answers come once here,
-# and what is lost is what it throws away itself (-l).
+# This client takes a second copy of an answer for the next one, and neither repeats a request nor asks for packets:
+# answers come once here, it is sent as much as it takes, and what is lost is what it throws away itself (-l). Where the
+# machine stood still for longer than the gateway waits for an acknowledgement (3 s) one comes twice all the same, and
+# pages are missing: then it asks for all of them again.
 DISORDER = {
     "duplication": {"probability": {"uplink": 0.05, "downlink": 0}, "delay": "10ms"},
     "reordering": {"probability": 0.05, "delay": "30ms"},
@@ -22,7 +24,8 @@ import subprocess, sys
 from tests.wap.gateway import Liar
 liar = Liar()
 command = [sys.executable, "-m", "airloom", "serve", "wap-gateway", "--listen", "0.0.0.0:9201", "--no-log"]
-with subprocess.Popen(command + ["--allow-origin", "127.0.0.1"], stdout=subprocess.PIPE, text=True) as gateway:
+command += ["--allow-origin", "127.0.0.1", "--set", "amplification=0"]
+with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as gateway:
     gateway.stdout.readline()
     print(liar.url, flush=True)
     gateway.wait()
