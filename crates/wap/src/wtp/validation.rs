@@ -26,8 +26,8 @@ const PROOF: u64 = 128 * 1_024;
 const ENOUGH: u64 = PROOF / 2;
 /// A question is said again after so long, with another number.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Questions that were not answered, after which none is asked any more.
-const IN_VAIN: u8 = 4;
+/// Questions that were not answered, after which one is the last: each takes from what may be sent.
+const IN_VAIN: u8 = 2;
 /// Lengths of a group that are equally likely, at most.
 const CHOICES: u64 = 8;
 /// Of the octets of a group, a right guess of its length gives `choices` times so many parts: what a blind sender can expect is a quarter of what
@@ -194,12 +194,15 @@ impl Validation {
         self.order.insert((entry.is_proven, entry.used, at));
     }
 
-    /// A group whose length nobody can guess, of a third of what is allowed: the rest is for what gets lost. None if that is too little.
+    /// A group whose length nobody can guess, of a third of what is allowed: the rest is for what gets lost. If that is too little, one
+    /// packet, whose acknowledgement allows the next; none if that is not allowed.
     pub(super) fn group(&mut self, to: SocketAddr) -> Option<Group> {
-        let third = self.entries.get(&to)?.allowance / 3;
+        let allowance = self.entries.get(&to)?.allowance;
+        let third = allowance / 3;
         let choices = CHOICES.min(third / LEAST_PACKET);
         if choices == 0 {
-            return None;
+            let least = Group { packets: 1, octets: LEAST_PACKET, choices: 1 };
+            return (allowance >= LEAST_PACKET).then_some(least);
         }
         let packets = 1 + self.numbers.bits() % choices;
         Some(Group { packets: packets as usize, octets: third / packets, choices: choices as u32 })
@@ -305,6 +308,21 @@ mod tests {
         assert!(books.is_proven(a), "one in 32,768");
         books.guessed_wrong(a);
         assert_eq!((books.allowance(a), books.group(a)), (Some(0), None));
+    }
+
+    #[test]
+    fn one_packet_goes_out_whose_acknowledgement_allows_the_next() {
+        let (mut books, a) = (on(), at(1, 9));
+        // With its headers an acknowledgement that names a packet has 33 octets.
+        for _ in 0..100 {
+            books.received(a, 5);
+            let group = books.group(a).unwrap();
+            assert_eq!((group.packets, group.choices), (1, 1));
+            while books.allowance(a).is_some_and(|left| left >= group.octets) {
+                assert!(books.take(a, group.octets as usize - 28), "the group and its repetitions");
+            }
+            assert_eq!(books.group(a), None);
+        }
     }
 
     #[test]
