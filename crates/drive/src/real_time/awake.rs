@@ -6,7 +6,7 @@
 //! however that ends.
 //!
 //! Below all others means two things more. Within a group of processes such a thread waits for seconds where others fill
-//! its processor (four to six beside three busy threads), and a process, killed or not, is there until each of its
+//! its processor (three to six beside three busy threads), and a process, killed or not, is there until each of its
 //! threads has had a turn to end in. Against other groups (sessions, services, containers) it would have the group's
 //! whole share. So one that was kept from running for as long as a turn takes ends, and none begins before a thread of
 //! the ordinary class has seen its processor idle: a processor that others fill is awake without it. Where the group's
