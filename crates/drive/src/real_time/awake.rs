@@ -102,8 +102,10 @@ impl Awake {
         let (chosen, all) = choose(&allowed);
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let processors = chosen.iter().map(|&number| Processor { number, kept: Arc::default(), idle: None });
-        let mut processors: Vec<_> = processors.collect();
+        let stat = stat();
+        let processor =
+            |&number: &usize| Processor { number, kept: Arc::default(), idle: idle(&stat, number) };
+        let mut processors: Vec<_> = chosen.iter().map(processor).collect();
         let watch = move || theirs.watch(&mut processors);
         let Ok(thread) = thread::Builder::new().name("airloom-watch".to_owned()).spawn(watch) else {
             return Awake::without("the system makes no threads for it");
@@ -161,7 +163,7 @@ impl Shared {
             if processors.iter().all(|processor| processor.kept.load(Ordering::Relaxed)) {
                 continue;
             }
-            let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+            let stat = stat();
             let elapsed = clock.now().since(std::mem::replace(&mut before, clock.now()));
             for processor in &mut *processors {
                 let idle = idle(&stat, processor.number);
@@ -223,7 +225,12 @@ impl Shared {
     }
 }
 
-/// For how long a processor was idle since the machine started, by the text of `/proc/stat`.
+/// What the kernel says of its processors (proc_stat (5)); nothing, where it does not.
+fn stat() -> String {
+    fs::read_to_string("/proc/stat").unwrap_or_default()
+}
+
+/// For how long a processor was idle since the machine started, by that text.
 fn idle(stat: &str, processor: usize) -> Option<Duration> {
     let name = format!("cpu{processor}");
     let line = stat.lines().find(|line| line.split(' ').next() == Some(&name))?;
