@@ -47,9 +47,10 @@ impl Act<'_> {
         self.out.push(octets);
     }
 
-    /// Asks the peer about a transaction that it does not have, if it has to show that it is there.
-    fn ask_whether_it_is_there(&mut self) {
-        if let Some(tid) = self.validation.question(self.now, self.peer) {
+    /// Asks the peer about a transaction that it does not have, if it has to show that it is there, beside packets of so many octets.
+    fn ask_whether_it_is_there(&mut self, octets: usize) {
+        let last = headers(self.peer) + HEAD + octets as u64;
+        if let Some(tid) = self.validation.question(self.now, self.peer, last) {
             self.send(&Pdu::new(tid | RESPONDER, false, Kind::Ack { verify: true }));
         }
     }
@@ -179,7 +180,7 @@ impl Transfer {
             act.send(&self.pdu(segment, false));
         }
         if self.head == Head::Result {
-            act.ask_whether_it_is_there();
+            act.ask_whether_it_is_there(self.sending.last().data.len());
         }
     }
 
@@ -262,7 +263,7 @@ impl Transfer {
         }
         act.send(&self.pdu(last, true));
         if self.head == Head::Result {
-            act.ask_whether_it_is_there();
+            act.ask_whether_it_is_there(self.sending.last().data.len());
         }
     }
 }

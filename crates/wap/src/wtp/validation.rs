@@ -28,6 +28,8 @@ const ENOUGH: u64 = PROOF / 2;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Questions that were not answered, after which one is the last: each takes from what may be sent.
 const IN_VAIN: u8 = 2;
+/// Octets of its PDU.
+const QUESTION: usize = 3;
 /// Lengths of a group that are equally likely, at most.
 const CHOICES: u64 = 8;
 /// Of the octets of a group, a right guess of its length gives `choices` times so many parts: what a blind sender can expect is a quarter of what
@@ -162,11 +164,14 @@ impl Validation {
         self.is_off() || self.is_proven(at)
     }
 
-    /// The number of a transaction that this address is to be asked about now, if it is.
-    pub(super) fn question(&mut self, now: Instant, to: SocketAddr) -> Option<u16> {
+    /// The number of a transaction that this address is to be asked about now, if it is. Whoever did not answer is not asked
+    /// again with what two repetitions of the last packet need, of so many octets with all headers, while one can be sent.
+    pub(super) fn question(&mut self, now: Instant, to: SocketAddr, last: u64) -> Option<u16> {
         let entry = self.entries.get_mut(&to)?;
         let is_waiting = entry.asked.is_some_and(|(_, at)| now < at + PATIENCE);
-        if entry.allowance >= ENOUGH || is_waiting || entry.in_vain >= IN_VAIN {
+        let takes_repetitions =
+            entry.asked.is_some() && (last..2 * last + whole(to, QUESTION)).contains(&entry.allowance);
+        if entry.allowance >= ENOUGH || is_waiting || takes_repetitions || entry.in_vain >= IN_VAIN {
             return None;
         }
         entry.in_vain += u8::from(entry.asked.is_some());
@@ -266,16 +271,16 @@ mod tests {
     fn an_answer_with_the_number_is_worth_an_eighth_of_all_guesses() {
         let (mut books, a) = (on(), at(1, 9));
         books.received(a, 12);
-        let asked = books.question(Instant::ZERO, a).unwrap();
-        assert_eq!(books.question(Instant::ZERO, a), None, "one at a time");
+        let asked = books.question(Instant::ZERO, a, 0).unwrap();
+        assert_eq!(books.question(Instant::ZERO, a, 0), None, "one at a time");
         assert!(!books.answered(a, asked ^ 1) && !books.is_proven(a));
         assert!(books.answered(a, asked) && books.is_proven(a));
         assert!(!books.answered(a, asked), "once");
         assert_eq!(books.allowance(a), Some(PROOF + 120));
-        assert_eq!(books.question(Instant::ZERO, a), None, "enough is left");
+        assert_eq!(books.question(Instant::ZERO, a, 0), None, "enough is left");
         const { assert!(8 * PROOF <= 32_768 * 32) };
         assert!(books.take(a, ENOUGH as usize + 200));
-        assert!(books.question(Instant::ZERO, a).is_some());
+        assert!(books.question(Instant::ZERO, a, 0).is_some());
     }
 
     #[test]
@@ -283,9 +288,20 @@ mod tests {
         let (mut books, a) = (on(), at(1, 9));
         books.received(a, 12);
         let asked: Vec<u16> =
-            (0..20).filter_map(|n| books.question(Instant::ZERO + Duration::from_secs(n), a)).collect();
+            (0..20).filter_map(|n| books.question(Instant::ZERO + Duration::from_secs(n), a, 0)).collect();
         assert_eq!(asked.len(), usize::from(IN_VAIN) + 1);
         assert!(asked.windows(2).all(|two| two[0] != two[1]));
+    }
+
+    #[test]
+    fn a_second_question_leaves_what_two_repetitions_need() {
+        let (mut books, a) = (on(), at(1, 9));
+        let later = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        books.received(a, 72);
+        assert!(books.question(later(0), a, 150).is_some(), "the first one goes out with whatever it is");
+        assert_eq!(books.question(later(2), a, 150), None, "300 are left, and 31 of them too many");
+        assert!(books.question(later(2), a, 134).is_some());
+        assert!(books.question(later(4), a, 301).is_some(), "what it is about cannot be sent");
     }
 
     #[test]
@@ -332,7 +348,7 @@ mod tests {
         books.received(session, 0);
         books.received(other, 0);
         assert!(!books.may_take_of_host(other, 1_000) && !books.take_of_host(other, 1_000));
-        let asked = books.question(Instant::ZERO, session).unwrap();
+        let asked = books.question(Instant::ZERO, session, 0).unwrap();
         books.answered(session, asked);
         assert!(books.may_take_of_host(other, 1_000) && books.take_of_host(other, 1_000));
         assert!(!books.may_take_of_host(at(2, 9), 0));
@@ -342,7 +358,7 @@ mod tests {
     fn only_so_many_are_remembered_and_proven_ones_for_longest() {
         let mut books = on();
         books.received(at(0, 1), 10);
-        let asked = books.question(Instant::ZERO, at(0, 1)).unwrap();
+        let asked = books.question(Instant::ZERO, at(0, 1), 0).unwrap();
         books.answered(at(0, 1), asked);
         (1..=MOST as u32 + 10).for_each(|n| books.received(at(n, 1), 10));
         assert_eq!((books.entries.len(), books.order.len()), (MOST, MOST));
