@@ -10,10 +10,10 @@ from tests.conftest import needs
 from tests.wap.test_gateway import FAKEWAP, text_of
 from tests.wap.wire import gateway_behind
 
-# This client takes a second copy of an answer for the next one, and never repeats a request: answers come once here, it
-# is sent as much as it takes, and what is lost is what it throws away itself (-l). Where the machine stood still for
-# longer than the gateway waits for an acknowledgement (3 s) one comes twice all the same, and pages are missing: then it
-# asks for all of them again.
+# This client takes a second copy of an answer for the next one, and never repeats a request: answers come once here,
+# it is sent as much as it takes, and what is lost is what it throws away itself (-l). Where the machine stood still
+# for longer than the gateway waits for an acknowledgement (3 s) one comes twice all the same, and pages are missing:
+# then it asks for all of them again.
 DISORDER = {
     "duplication": {"probability": {"uplink": 0.05, "downlink": 0}, "delay": "10ms"},
     "reordering": {"probability": 0.05, "delay": "30ms"},
