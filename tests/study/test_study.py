@@ -20,6 +20,7 @@ from airloom.study.outcome import Outcome, evaluate
 from airloom.sweep.work import Group, Made
 from tests.cli.shell import inside
 from tests.report.browser import opened
+from tests.study.conftest import QuickRun
 
 SCENARIO = """\
 title = "A small object over a wire"
@@ -445,10 +446,10 @@ def entries(study: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", names())
-def test_shipped_study_runs_quick_and_turns_no_recorded_verdict_round(name: str, tmp_path: Path) -> None:
-    done = inside("study", "run", name, "--quick", "--out", tmp_path, "--json")
-    assert done.code == 0, done.err
-    said = {claim["id"]: claim["verdict"] for claim in json.loads(done.out)["claims"]}
+def test_shipped_study_runs_quick_and_turns_no_recorded_verdict_round(
+    name: str, quick_run: QuickRun, tmp_path: Path
+) -> None:
+    said = {claim["id"]: claim["verdict"] for claim in quick_run(name, tmp_path)["claims"]}
     recorded = entries(name)["claims"]
     assert set(said) == set(recorded)
     opposite = {("holds", "differs"), ("differs", "holds")}

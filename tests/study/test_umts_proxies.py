@@ -17,10 +17,11 @@ import polars as pl
 import pytest
 
 from airloom.errors import UsageError
-from airloom.study import NotSwept, execute, open_study
+from airloom.study import NotSwept, open_study
 from airloom.study.data import Data
 from airloom.study.outcome import evaluate
 from airloom.study.rules import Result
+from tests.study.conftest import QuickRun
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,11 +31,10 @@ def package() -> None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made, study = tmp_path_factory.mktemp("umts-proxies"), open_study("umts-proxies")
-    execute.run(execute.planned(study, "quick"), made)
-    execute.run_programs(study, made, "quick")
-    return made
+def place(quick_run: QuickRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("umts-proxies")
+    quick_run("umts-proxies", made)
+    return made / "quick"
 
 
 @pytest.fixture(scope="module")
