@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,31 @@ def test_an_endpoint_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.
     assert why == ["broken ended with 3", "broken ended with 5"]
     again = airloom(*words, "-s", "aioquic")
     assert (again.code, again.err.count("\n")) == (2, 1)
+
+
+def test_what_failed_is_tried_again_with_another_seed_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # The first time it leaves something and fails; then it has nothing to say about the case.
+    script = f"test -e {tmp_path}/been && exit 127; touch {tmp_path}/been; exit 3"
+    Path("once.toml").write_text(f'[client]\ncommand = ["sh", "-c", "{script}"]\n')
+    words = ("interop", "run", "-c", "once.toml", "-s", "aioquic", "-t", "handshake", "--json", "--out")
+    done = airloom(*words, "out", "--tries", "3")
+    assert done.code == 0
+    (row,) = json.loads(done.out)["results"][0]
+    assert (row["result"], row["why"]) == (
+        "unsupported",
+        "try 1: once ended with 3; once does not support it",
+    )
+    seeds = [
+        tomllib.loads(Path(f"out/aioquic_once/{case}/network.toml").read_text())["run"]["seed"]
+        for case in ("handshake", "handshake-2")
+    ]
+    assert seeds == [1, 2]
+    Path("been").unlink()
+    (row,) = json.loads(airloom(*words, "again").out)["results"][0]
+    assert (row["result"], row["why"]) == ("failed", "once ended with 3")
 
 
 def ip(*words: str) -> None:

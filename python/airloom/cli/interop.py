@@ -33,6 +33,9 @@ def run(
         typer.Option(metavar="WORDS", help="Another network: such as 'cellular --preset=wpt/3g', or a network.toml."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32, help="Seed of losses, files and so on.")] = 1,
+    tries: Annotated[
+        int, typer.Option(min=1, max=9, help="What failed is tried again with the next seed, so often in all.")
+    ] = 1,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -57,7 +60,9 @@ def run(
     begun = time.time()
     total = len(clients) * len(servers) * len(cases)
     with interruptible(lambda: f"what is done is in {quoted(place)}"), steps("interop", total) as step:
-        played = runner.run(clients, servers, cases, place, seed=seed, scenario=scenario, say=say, told=step)
+        played = runner.run(
+            clients, servers, cases, place, seed=seed, scenario=scenario, tries=tries, say=say, told=step
+        )
     found = runner.document(played, clients, servers, place, (begun, time.time()))
     (place / "result.json").write_text(json.dumps(found, indent=2) + "\n")
     (place / "matrix.html").write_text(matrix.page(found))

@@ -66,6 +66,8 @@ class Played(NamedTuple):
     server: str
     case: Case
     outcomes: list[Outcome]
+    #: Why it failed before: others drew other losses, since a handshake that loses a third may have bad luck.
+    failures: tuple[str, ...] = ()
 
     @property
     def result(self) -> str:
@@ -75,7 +77,8 @@ class Played(NamedTuple):
     @property
     def why(self) -> str:
         """What went wrong, if anything did."""
-        return next((o.why for o in self.outcomes if o.why), "")
+        last = next((o.why for o in self.outcomes if o.why), "")
+        return "; ".join(filter(None, [*(f"try {n}: {why}" for n, why in enumerate(self.failures, 1)), last]))
 
     @property
     def details(self) -> str:
@@ -270,10 +273,14 @@ def run(
     *,
     seed: int = 1,
     scenario: str | None = None,
+    tries: int = 1,
     say: Say = lambda _: None,
     told: Callable[[int], None] = lambda _: None,
 ) -> list[Played]:
-    """All cases between all pairs; logs go below `logs`, a folder for each. `told` hears how many are done."""
+    """All cases between all pairs; logs go below `logs`, a folder for each. `told` hears how many are done.
+
+    What failed is tried again with the next seeds, up to `tries` times in all; a later try is in a folder `CASE-2`.
+    """
     for endpoint in {e.file: e for e in (*clients, *servers)}.values():
         endpoint.prepare(say)
     played: list[Played] = []
@@ -283,18 +290,32 @@ def run(
             for case in cases:
                 folder = logs / f"{server.name}_{client.name}" / case.name
                 begun = time.monotonic()
-                try:
-                    done = play(client, server, case, folder, seed=seed, scenario=scenario)
-                except (Unsupported, UsageError):
-                    raise
-                except AirloomError as error:
-                    done = Played(client.name, server.name, case, [Outcome(FAILED, str(error))])
+                done = _tried(client, server, case, folder, seed, scenario, tries)
                 played.append(done)
                 told(len(played))
                 why = f": {done.why or done.details}" if done.why or done.details else ""
                 took = f"{time.monotonic() - begun:.1f} s"
                 say(f"{client.name} -> {server.name}  {case.name}: {done.result}{why} ({took})")
     return played
+
+
+def _tried(
+    client: Endpoint, server: Endpoint, case: Case, logs: Path, seed: int, scenario: str | None, tries: int
+) -> Played:
+    """A case until it has not failed, so often at most."""
+    failures: list[str] = []
+    while True:
+        number = len(failures)
+        place = logs.with_name(f"{logs.name}-{number + 1}") if number else logs
+        try:
+            done = play(client, server, case, place, seed=seed + number, scenario=scenario)
+        except (Unsupported, UsageError):
+            raise
+        except AirloomError as error:
+            done = Played(client.name, server.name, case, [Outcome(FAILED, str(error))])
+        if done.result != FAILED or number + 1 == tries:
+            return done._replace(failures=tuple(failures))
+        failures.append(done.why)
 
 
 def document(
