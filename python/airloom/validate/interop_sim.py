@@ -1,8 +1,9 @@
 """The interop runner's `simple-p2p` as real programs find it: one-way delay and rate, both ways, against its words.
 
 Sender and receiver are programs on both ends of the network that cases have. A delay is from the moment before a
-datagram is given to the kernel to the kernel's stamp at the other end, the median of several hundred; a rate is what
-arrives of more than the link takes. Both ends read one clock: they are on one machine.
+datagram is given to the kernel to the kernel's stamp at the other end, the median of several hundred, less what the
+same takes the same program over its own loopback device: that much is the instrument's. A rate is what arrives of more
+than the link takes. Both ends read one clock: they are on one machine.
 """
 
 from __future__ import annotations
@@ -117,32 +118,56 @@ def measure(text: str, probes: int = _PROBES, flood_s: float = _FLOOD_S) -> _Fou
 
 
 def _send(here: Lab, source: str, sink: str, what: list[str]) -> dict[str, Any]:
-    words = interpreter.python("-I", "-S", "-c", pairs.FIRST + _RECEIVER)
+    words = interpreter.python("-I", "-S", "-c", pairs.FIRST + _STAMPED + _RECEIVER)
     with here.popen(words, host=sink, stdout=subprocess.PIPE, text=True) as receiving:
         try:
             assert receiving.stdout
             if receiving.stdout.readline() != "ready\n":
                 raise RunError(f"{sink}: the program that measures did not begin")
             numbers = [str(_SMALL), str(_LARGE), *what]
-            sending = interpreter.python("-I", "-S", "-c", pairs.FIRST + _SENDER, _ADDRESSES[sink], *numbers)
+            sending = interpreter.python("-I", "-S", "-c", pairs.FIRST + _STAMPED + _SENDER, _ADDRESSES[sink], *numbers)
             done = here.run(sending, host=source, capture_output=True, text=True)
             if done.returncode:
                 raise RunError(f"{source}: the program that measures failed: {done.stderr.strip()[-200:]}")
             said: dict[str, Any] = json.loads(receiving.stdout.readline())
-            return said
+            own_ns = int(done.stdout)
+            return {**said, "delays_ns": [delay - own_ns for delay in said["delays_ns"]]}
         finally:
             receiving.kill()
 
 
+# The kernel's stamp on what a socket receives, in nanoseconds, beside the octets.
+_STAMPED = """
+import socket, struct
+def stamped(own):
+    own.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+def received(own):
+    data, about, _, _ = own.recvmsg(2048, 64)
+    seconds, rest = struct.unpack("qq", about[0][2])
+    return data, seconds * 10**9 + rest
+"""
+
 _SENDER = """
-import contextlib, socket, sys, time
+import contextlib, statistics, sys, time
 to, small, large, probes, flood_s, rate = sys.argv[1], *map(float, sys.argv[2:])
-own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-own.connect((to, 7))
-for _ in range(int(probes)):
+def send(own):
     # Moments that have nothing to do with anybody's ticks.
     time.sleep(0.0101)
     own.send(b"d" + time.time_ns().to_bytes(8, "big") + bytes(int(small) - 9))
+def loopback():
+    near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    stamped(near)
+    near.bind(("127.0.0.1", 0))
+    near.connect(near.getsockname())
+    for _ in range(int(probes)):
+        send(near)
+        data, at = received(near)
+        yield at - int.from_bytes(data[1:9], "big")
+print(round(statistics.median(loopback())))
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+own.connect((to, 7))
+for _ in range(int(probes)):
+    send(own)
 time.sleep(0.3)
 # A fifth more than the link takes.
 each_s = (large + 28) * 8 / rate / 1.2
@@ -160,18 +185,16 @@ for _ in range(3):
 """
 
 _RECEIVER = """
-import json, socket, struct
+import json
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-own.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+stamped(own)
 own.bind(("", 7))
 own.settimeout(60)
 print("ready", flush=True)
 delays, octets, first, last = [], 0, None, 0
 while True:
-    data, about, _, _ = own.recvmsg(2048, 64)
-    seconds, rest = struct.unpack("qq", about[0][2])
-    at = seconds * 10**9 + rest
+    data, at = received(own)
     if data[:1] == b"d":
         delays.append(at - int.from_bytes(data[1:9], "big"))
     elif data[:1] == b"r":
