@@ -28,8 +28,8 @@ from airloom.scenario import Scenario, parse
 from airloom.validate.kept import Kept
 from airloom.validate.tasks import Progress, Task, carry_out
 
-#: How often a run is made whose engine was too late. A host that stands still does so several times within a minute, and
-#: a run of a third of a second is late by one such moment: of 60, 21 were made again, and three were late three times.
+#: How often a run is made whose engine was too late. A host that stands still does so several times within a minute, a
+#: run of a third of a second is late by one such moment: of 60, 21 were made again, and three were late three times.
 TRIES = 8
 
 #: Programs ask to run before others, as the engine does: on a busy machine a program that waits for its turn delays
