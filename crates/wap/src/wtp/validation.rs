@@ -35,8 +35,8 @@ const CHOICES: u64 = 8;
 /// Of the octets of a group, a right guess of its length gives `choices` times so many parts: what a blind sender can expect is a quarter of what
 /// it made us send.
 const PARTS: u64 = 4;
-/// Octets of the smallest packet of such a group, with all headers and some of its message.
-const LEAST_PACKET: u64 = 48;
+/// Octets of the smallest packet of such a group below UDP: its header and some of its message.
+const LEAST_PACKET: u64 = 20;
 /// Right guesses with so little chance in a row are a proof like an answer.
 const ODDS: u32 = 1 << 15;
 
@@ -168,6 +168,9 @@ impl Validation {
     /// again with what two repetitions of the last packet need, of so many octets with all headers, while one can be sent.
     pub(super) fn question(&mut self, now: Instant, to: SocketAddr, last: u64) -> Option<u16> {
         let entry = self.entries.get_mut(&to)?;
+        if entry.allowance < whole(to, QUESTION) {
+            return None;
+        }
         let is_waiting = entry.asked.is_some_and(|(_, at)| now < at + PATIENCE);
         let takes_repetitions =
             entry.asked.is_some() && (last..2 * last + whole(to, QUESTION)).contains(&entry.allowance);
@@ -203,11 +206,10 @@ impl Validation {
     /// packet, whose acknowledgement allows the next; none if that is not allowed.
     pub(super) fn group(&mut self, to: SocketAddr) -> Option<Group> {
         let allowance = self.entries.get(&to)?.allowance;
-        let third = allowance / 3;
-        let choices = CHOICES.min(third / LEAST_PACKET);
+        let (third, least) = (allowance / 3, headers(to) + LEAST_PACKET);
+        let choices = CHOICES.min(third / least);
         if choices == 0 {
-            let least = Group { packets: 1, octets: LEAST_PACKET, choices: 1 };
-            return (allowance >= LEAST_PACKET).then_some(least);
+            return (allowance >= least).then_some(Group { packets: 1, octets: least, choices: 1 });
         }
         let packets = 1 + self.numbers.bits() % choices;
         Some(Group { packets: packets as usize, octets: third / packets, choices: choices as u32 })
@@ -302,6 +304,33 @@ mod tests {
         assert_eq!(books.question(later(2), a, 150), None, "300 are left, and 31 of them too many");
         assert!(books.question(later(2), a, 134).is_some());
         assert!(books.question(later(4), a, 301).is_some(), "what it is about cannot be sent");
+    }
+
+    #[test]
+    fn a_question_that_cannot_be_sent_is_none_that_was_not_answered() {
+        let (mut books, a) = (on(), at(1, 9));
+        let later = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        books.allow(a, 30);
+        for seconds in 0..10 {
+            assert_eq!(books.question(later(2 * seconds), a, 0), None, "it has 31 octets");
+        }
+        books.allow(a, 1);
+        assert!(books.question(later(20), a, 0).is_some());
+    }
+
+    #[test]
+    fn the_smallest_packet_of_a_group_has_room_for_a_message_by_either_version_of_ip() {
+        for ip in [[0; 16].into(), [0; 4].into()] {
+            let to = SocketAddr::new(ip, 9);
+            let least = headers(to) + LEAST_PACKET;
+            for allowance in 0..2_000 {
+                let mut books = on();
+                books.allow(to, allowance);
+                let group = books.group(to);
+                assert_eq!(group.is_some(), allowance >= least);
+                assert!(group.is_none_or(|group| (least..=allowance).contains(&group.octets)));
+            }
+        }
     }
 
     #[test]
