@@ -42,7 +42,7 @@ const REST: Duration = Duration::from_secs(10);
 /// What was done about sleeping processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wakefulness {
-    /// So many were kept awake; while others filled one, they did.
+    /// So many at a time were kept awake, at most; one that others filled was awake by that.
     Kept(usize),
     /// None were: why.
     Not(&'static str),
@@ -80,6 +80,17 @@ struct Processor {
     kept: Arc<AtomicBool>,
     /// For how long it was idle since the machine started, at the last look.
     idle: Option<Duration>,
+}
+
+impl Processor {
+    /// Was it idle for most of the time since the last look, which was `elapsed` ago? Of a longer time, as behind a rest, that
+    /// says nothing about now.
+    fn was_idle(&mut self, stat: &str, elapsed: Duration) -> bool {
+        let now = idle(stat, self.number);
+        let since = std::mem::replace(&mut self.idle, now);
+        let idle = now.zip(since).map(|(now, then)| now.saturating_sub(then));
+        (LOOK..LOOK * 4).contains(&elapsed) && idle.is_some_and(|idle| idle >= elapsed / 2)
+    }
 }
 
 impl Awake {
@@ -124,7 +135,7 @@ impl Awake {
     pub(super) fn said(&self) -> Wakefulness {
         match (&self.watch, self.shared.most.load(Ordering::Relaxed)) {
             (Err(why), _) => Wakefulness::Not(why),
-            (Ok(_), 0) => Wakefulness::Not("none was idle for long enough"),
+            (Ok(_), 0) => Wakefulness::Not("none was seen idle"),
             (Ok(_), most) => Wakefulness::Kept(most),
         }
     }
@@ -158,6 +169,7 @@ impl Shared {
         while !self.over.load(Ordering::Relaxed) {
             if self.rests.load(Ordering::Relaxed) {
                 thread::park();
+                continue;
             }
             thread::park_timeout(std::time::Duration::from_nanos(LOOK.as_nanos()));
             if processors.iter().all(|processor| processor.kept.load(Ordering::Relaxed)) {
@@ -166,11 +178,10 @@ impl Shared {
             let stat = stat();
             let elapsed = clock.now().since(std::mem::replace(&mut before, clock.now()));
             for processor in &mut *processors {
-                let idle = idle(&stat, processor.number);
-                let since = std::mem::replace(&mut processor.idle, idle);
-                let was_idle =
-                    idle.zip(since).is_some_and(|(now, then)| now.saturating_sub(then) >= elapsed / 2);
-                if was_idle && elapsed >= LOOK && !processor.kept.swap(true, Ordering::Relaxed) {
+                if processor.was_idle(&stat, elapsed)
+                    && !self.over.load(Ordering::Relaxed)
+                    && !processor.kept.swap(true, Ordering::Relaxed)
+                {
                     self.begin(processor);
                 }
             }
@@ -330,6 +341,23 @@ mod tests {
             assert_eq!(idle(stat, missing), None);
         }
         assert_eq!(idle("", 0), None);
+    }
+
+    #[test]
+    fn a_processor_counts_as_idle_by_what_it_did_since_a_look_that_is_not_long_ago() {
+        let was_idle = |from: u64, to: u64, elapsed: u64| {
+            let idle = Some(Duration::from_millis(from));
+            let mut processor = Processor { number: 0, kept: Arc::default(), idle };
+            let found = processor.was_idle(&format!("cpu0 1 2 3 {}\n", to / 10), Duration::from_millis(elapsed));
+            assert_eq!(processor.idle, Some(Duration::from_millis(to)));
+            found
+        };
+        assert!(was_idle(1_000, 1_030, 50));
+        assert!(!was_idle(1_000, 1_020, 50), "others filled most of it");
+        assert!(!was_idle(1_000, 1_010, 10), "too short for the kernel's ticks");
+        assert!(!was_idle(1_000, 61_000, 60_000), "behind a rest nobody knows when it was");
+        let mut unknown = Processor { number: 0, kept: Arc::default(), idle: None };
+        assert!(!unknown.was_idle("cpu0 1 2 3 4\n", LOOK));
     }
 
     #[test]
