@@ -144,10 +144,8 @@ def test_what_failed_is_tried_again_with_another_seed_and_that_is_said(
     done = airloom(*words, "out", "--tries", "3")
     assert done.code == 0
     (row,) = json.loads(done.out)["results"][0]
-    assert (row["result"], row["why"]) == (
-        "unsupported",
-        "try 1: once ended with 3; once does not support it",
-    )
+    assert (row["result"], row["why"]) == ("unsupported", "try 1: once ended with 3; once does not support it")
+    assert 'class="unsupported" href="aioquic_once/handshake-2/"' in Path("out/matrix.html").read_text()
     seeds = [
         tomllib.loads(Path(f"out/aioquic_once/{case}/network.toml").read_text())["run"]["seed"]
         for case in ("handshake", "handshake-2")

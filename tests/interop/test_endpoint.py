@@ -102,8 +102,22 @@ def test_results_have_the_runners_shape_and_a_page(tmp_path: Path) -> None:
     found = document(played, [a], [b], tmp_path, (1.0, 2.0))
     assert found["results"] == [
         [
-            {"abbr": "H", "name": "handshake", "result": "succeeded", "why": "", "verdict": "valid"},
-            {"abbr": "DC", "name": "transfer", "result": "failed", "why": "<b>files</b> differ", "verdict": ""},
+            {
+                "abbr": "H",
+                "name": "handshake",
+                "result": "succeeded",
+                "why": "",
+                "verdict": "valid",
+                "logs": "handshake",
+            },
+            {
+                "abbr": "DC",
+                "name": "transfer",
+                "result": "failed",
+                "why": "<b>files</b> differ",
+                "verdict": "",
+                "logs": "transfer",
+            },
         ]
     ]
     assert found["measurements"] == [[]]

@@ -34,7 +34,10 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32, help="Seed of losses, files and so on.")] = 1,
     tries: Annotated[
-        int, typer.Option(min=1, max=9, help="What failed is tried again with the next seed, so often in all.")
+        int,
+        typer.Option(
+            min=1, max=9, help="How often a case is run, each time with another seed, until it does not fail."
+        ),
     ] = 1,
     out: Annotated[
         Path | None,
@@ -70,7 +73,7 @@ def run(
     if as_json:
         print_json(found)
     else:
-        rows = [[p.client, p.server, p.case.name, p.result, p.why or p.details] for p in played]
+        rows = [[p.client, p.server, p.case.name, p.result, p.more] for p in played]
         print_table(["client", "server", "test", "result", ""], rows)
     say(f"results in {quoted(place)}   next: open {quoted(place / 'matrix.html')}")
     failed = sum(p.result == runner.FAILED for p in played)

@@ -75,8 +75,8 @@ def markdown(found: dict[str, Any]) -> str:
 
 
 def _letter(result: dict[str, Any], server: str, client: str) -> str:
-    logs = escape(f"{server}_{client}/{result['name']}/", quote=True)
-    says = ": ".join(filter(None, (result["name"], result["result"], result["why"] or result.get("details", ""))))
+    logs = escape(f"{server}_{client}/{result['logs']}/", quote=True)
+    says = ": ".join(filter(None, (result["name"], result["result"], result.get("details"), result["why"])))
     shown = escape(result["abbr"])
     if details := result.get("details"):
         shown += f" {escape(details)}"

@@ -66,7 +66,7 @@ class Played(NamedTuple):
     server: str
     case: Case
     outcomes: list[Outcome]
-    #: Why it failed before: others drew other losses, since a handshake that loses a third may have bad luck.
+    #: Why earlier tries failed.
     failures: tuple[str, ...] = ()
 
     @property
@@ -76,7 +76,7 @@ class Played(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What went wrong, if anything did."""
+        """What went wrong, if anything did, at earlier tries too."""
         last = next((o.why for o in self.outcomes if o.why), "")
         return "; ".join(filter(None, [*(f"try {n}: {why}" for n, why in enumerate(self.failures, 1)), last]))
 
@@ -88,6 +88,16 @@ class Played(NamedTuple):
             return ""
         spread = statistics.stdev(values) if len(values) > 1 else 0
         return f"{statistics.mean(values):.0f} (± {spread:.0f}) kbps"
+
+    @property
+    def more(self) -> str:
+        """What is said beside the result."""
+        return "; ".join(filter(None, (self.details, self.why)))
+
+    @property
+    def folder(self) -> str:
+        """Where the logs of the last try are, beside those of other cases."""
+        return folder(self.case, len(self.failures) + 1)
 
 
 def chosen(names: str | None) -> list[Case]:
@@ -103,6 +113,11 @@ def chosen(names: str | None) -> list[Case]:
     if not found:
         raise UsageError(f"no test named; valid: {', '.join(known)}")
     return list(found.values())
+
+
+def folder(case: Case, number: int) -> str:
+    """The folder of a try, from 1."""
+    return case.name if number == 1 else f"{case.name}-{number}"
 
 
 def play(
@@ -279,7 +294,8 @@ def run(
 ) -> list[Played]:
     """All cases between all pairs; logs go below `logs`, a folder for each. `told` hears how many are done.
 
-    What failed is tried again with the next seeds, up to `tries` times in all; a later try is in a folder `CASE-2`.
+    What failed is tried again with another seed, up to `tries` times in all: a handshake that loses a third of its
+    packets may have bad luck. A later try is in a folder `CASE-2`. A file as `scenario` keeps its own seed.
     """
     for endpoint in {e.file: e for e in (*clients, *servers)}.values():
         endpoint.prepare(say)
@@ -288,27 +304,27 @@ def run(
     for client in clients:
         for server in servers:
             for case in cases:
-                folder = logs / f"{server.name}_{client.name}" / case.name
                 begun = time.monotonic()
-                done = _tried(client, server, case, folder, seed, scenario, tries)
+                done = _tried(client, server, case, logs / f"{server.name}_{client.name}", seed, scenario, tries)
                 played.append(done)
                 told(len(played))
-                why = f": {done.why or done.details}" if done.why or done.details else ""
+                more = f": {done.more}" if done.more else ""
                 took = f"{time.monotonic() - begun:.1f} s"
-                say(f"{client.name} -> {server.name}  {case.name}: {done.result}{why} ({took})")
+                say(f"{client.name} -> {server.name}  {case.name}: {done.result}{more} ({took})")
     return played
 
 
 def _tried(
     client: Endpoint, server: Endpoint, case: Case, logs: Path, seed: int, scenario: str | None, tries: int
 ) -> Played:
-    """A case until it has not failed, so often at most."""
+    """A case until it has not failed, so often at most; each try has a folder below `logs`."""
     failures: list[str] = []
     while True:
         number = len(failures)
-        place = logs.with_name(f"{logs.name}-{number + 1}") if number else logs
+        place = logs / folder(case, number + 1)
         try:
-            done = play(client, server, case, place, seed=seed + number, scenario=scenario)
+            begin = seed + number * max(case.repetitions, 1)
+            done = play(client, server, case, place, seed=begin, scenario=scenario)
         except (Unsupported, UsageError):
             raise
         except AirloomError as error:
@@ -325,7 +341,7 @@ def document(
     logs: Path,
     times: tuple[float, float],
 ) -> dict[str, Any]:
-    """The results as the runner writes them, with `why` and `verdict` beside each."""
+    """The results as the runner writes them, with `why`, `verdict` and the folder of the `logs` beside each."""
     cases = {done.case.abbreviation: done.case for done in played}
 
     def of(client: Endpoint, server: Endpoint, measured: bool) -> list[dict[str, Any]]:
@@ -336,7 +352,7 @@ def document(
             row: dict[str, Any] = {"abbr": done.case.abbreviation, "name": done.case.name, "result": done.result}
             if measured:
                 row["details"] = done.details
-            rows.append({**row, "why": done.why, "verdict": done.outcomes[-1].verdict})
+            rows.append({**row, "why": done.why, "verdict": done.outcomes[-1].verdict, "logs": done.folder})
         return rows
 
     pairs = [(client, server) for client in clients for server in servers]
