@@ -36,7 +36,8 @@ def test_programs_find_the_delay_and_the_rate() -> None:
     needs_laboratory()
     measured = interop_sim.measure(DEFAULT, probes=40, flood_s=0.5)
     rows = {row.what: row for row in interop_sim.judged(DEFAULT, measured)}
-    # Nobody is there sooner, and no more passes than that; how much later is for a calm machine to say.
+    # Nobody is there sooner (but for the instrument's own time, which is taken off), and no more passes than that; how
+    # much later is for a calm machine to say.
     for way in ("to server", "to client"):
-        assert 0 <= rows[f"one-way delay {way}"].error < 1
+        assert -0.05 < rows[f"one-way delay {way}"].error < 1
         assert -0.5 < rows[f"rate {way}"].error <= interop_sim.BAR

@@ -57,20 +57,25 @@ class Cell(Protocol):
         """How far the medians may be apart, as a part of that in real time."""
 
 
-class Run(Protocol):
-    """What was measured in one run."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took, in the model's time."""
+class Judged(Protocol):
+    """What was measured in real time, or simulated."""
 
     @property
     def verdict(self) -> str | None:
         """Of real time: `valid`, `suspect` or `invalid`."""
 
 
+class Run(Judged, Protocol):
+    """What was measured in one run."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, in the model's time."""
+
+
 C = TypeVar("C", bound=Cell)
 R = TypeVar("R", bound=Run)
+J = TypeVar("J", bound=Judged)
 
 #: A pair as it comes from a worker: both runs, and how often the real one was made again.
 Made = tuple[R, R, int]
@@ -125,7 +130,7 @@ def chosen(cells: Sequence[C], pattern: str) -> list[C]:
     return found
 
 
-def believed(run: Callable[[], R]) -> tuple[R, int]:
+def believed(run: Callable[[], J]) -> tuple[J, int]:
     """Runs in real time until the engine was not late, `TRIES` times at most; and how often it was made again."""
     found, tries = run(), 1
     while found.verdict == "invalid" and tries < TRIES:
