@@ -22,7 +22,7 @@ case ${41} in 5) how=idle ;; *) how="as others" ;; esac
 echo "$part begins $how" >> "$NOTES"
 [ "$ready" = READY= ] || exit 2
 echo "$fuzz"
-[ $part != studies ] || sleep 0.3
+[ $part != study-umts-proxies ] || sleep 0.3
 echo "$part ends" >> "$NOTES"
 [ $part != rust ]
 """
@@ -47,8 +47,9 @@ def test_what_computes_runs_behind_what_looks_at_the_clock(
         **dict.fromkeys(nightly.FRONT, "as others"),
         **dict.fromkeys(nightly.BEHIND, "idle"),
     }
-    assert notes.index("python begins as others") < notes.index("studies ends") < notes.index("real begins as others")
-    assert notes[-1] in ("fuzz ends", "real ends")
+    simulated = notes.index("study-umts-proxies ends")
+    assert notes.index("python begins as others") < simulated < notes.index("real-umts-proxies begins as others")
+    assert notes[-1] in ("fuzz ends", f"{nightly.FRONT[-1]} ends")
     assert 35_000 < int((tmp_path / "logs" / "fuzz.log").read_text().removeprefix("FUZZ=")) <= 36_000
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(nightly.FRONT) + len(nightly.BEHIND) + 1
@@ -71,7 +72,7 @@ nightly.on_term()
 nightly.main([], ["sh", {str(part)!r}])
 """
     with subprocess.Popen(interpreter.python("-c", script), stderr=subprocess.DEVNULL) as process:
-        begun = [tmp_path / "nightly-python", tmp_path / "nightly-studies"]
+        begun = [tmp_path / "nightly-python", tmp_path / "nightly-study-umts-proxies"]
         while not all(file.exists() and file.read_text() for file in begun):
             assert process.poll() is None
             time.sleep(0.02)
@@ -91,6 +92,6 @@ def test_every_test_program_that_draws_cases_draws_many_at_night() -> None:
 
 
 def test_every_part_is_a_target_of_the_makefile() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for part in (*nightly.FRONT, *nightly.BEHIND):
-        assert f"\nnightly-{part}: $(READY) #" in makefile
+    read = subprocess.run(["make", "-pn", "menu"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    (listed,) = re.findall(r"^NIGHTLY := (.*)$", read, re.MULTILINE)
+    assert sorted(listed.split()) == sorted(f"nightly-{part}" for part in (*nightly.FRONT, *nightly.BEHIND))
