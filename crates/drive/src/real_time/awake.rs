@@ -348,7 +348,8 @@ mod tests {
         let was_idle = |from: u64, to: u64, elapsed: u64| {
             let idle = Some(Duration::from_millis(from));
             let mut processor = Processor { number: 0, kept: Arc::default(), idle };
-            let found = processor.was_idle(&format!("cpu0 1 2 3 {}\n", to / 10), Duration::from_millis(elapsed));
+            let found =
+                processor.was_idle(&format!("cpu0 1 2 3 {}\n", to / 10), Duration::from_millis(elapsed));
             assert_eq!(processor.idle, Some(Duration::from_millis(to)));
             found
         };
