@@ -170,10 +170,12 @@ impl Scoreboard {
         self.update(una, mss);
     }
 
-    /// `start..end`, the lowest hole not resent yet, was sent again.
+    /// `start..end`, the lowest hole not resent yet, was sent again; or the head, which a peer that contradicts itself may have
+    /// reported before it acknowledged less (RFC 2018, 8).
     pub fn resend(&mut self, start: u64, end: u64) {
         debug_assert!(start >= self.rxt, "resending goes upwards");
-        self.resent += end - start;
+        let sacked = self.sacked.total_from(start) - self.sacked.total_from(end);
+        self.resent += end - start - sacked;
         self.rxt = end;
     }
 
@@ -266,6 +268,17 @@ mod tests {
         assert_eq!(b.pipe(0, 8000), 6000);
         assert_eq!(b.next_rescue(0, 8000, 8000, MSS), Some((7000, 8000)));
         assert_eq!(b.next_rescue(0, 8000, 8000, MSS), None);
+    }
+
+    #[test]
+    fn a_head_that_was_reported_and_not_acknowledged_is_sent_again_and_fills_no_pipe() {
+        let mut b = board(&[(3000, 8000)]);
+        b.acknowledge(0, 3100, MSS);
+        b.begin_recovery(3100);
+        b.resend(3100, 4100);
+        assert_eq!((b.resent_up_to(), b.pipe(3100, 8000)), (4100, 0));
+        b.acknowledge(3100, 4100, MSS);
+        assert_eq!(b.pipe(4100, 9000), 1000);
     }
 
     #[test]
