@@ -2,7 +2,7 @@
 
 use airloom_system_tests::complete;
 
-const TEXT: &str = include_str!("../../../python/airloom/scenarios/phs-circuit.toml");
+const TEXT: &str = include_str!("../../../../python/airloom/scenarios/phs-circuit.toml");
 
 #[test]
 fn a_file_comes_over_a_circuit_at_nearly_its_rate() {

@@ -277,7 +277,7 @@ fn a_client_comes_to_an_end_whatever_servers_say_on_any_stream() {
 
 #[test]
 fn the_shipped_scenario_loads_the_same_pages_over_sctp_and_over_tcp() {
-    const TEXT: &str = include_str!("../../../python/airloom/scenarios/sctp-page.toml");
+    const TEXT: &str = include_str!("../../../../python/airloom/scenarios/sctp-page.toml");
     let over = |text: &str| {
         let values = complete(text);
         assert_eq!((values["pages"], values["failed"], values["pages_failed"]), (20.0, 0.0, 0.0));

@@ -2,7 +2,7 @@
 
 use airloom_system_tests::complete;
 
-const TEXT: &str = include_str!("../../../python/airloom/scenarios/egprs-page.toml");
+const TEXT: &str = include_str!("../../../../python/airloom/scenarios/egprs-page.toml");
 
 #[test]
 fn four_mobiles_in_a_cell_load_their_pages() {

@@ -4,7 +4,7 @@ use airloom_drive::virtual_time::Outcome;
 use airloom_system_tests::wire;
 use airloom_world::scenario::Scenario;
 
-const SHIPPED: &str = include_str!("../../../python/airloom/scenarios/quic-migration.toml");
+const SHIPPED: &str = include_str!("../../../../python/airloom/scenarios/quic-migration.toml");
 
 /// The outcome of two simulated minutes at most, and a way to look at the numbers.
 fn play(text: &str) -> (Outcome, impl Fn(&str) -> f64 + use<>) {

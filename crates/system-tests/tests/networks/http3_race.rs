@@ -4,7 +4,7 @@ use airloom_base::{Duration, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_world::scenario::Scenario;
 
-const SHIPPED: &str = include_str!("../../../python/airloom/scenarios/http3-race.toml");
+const SHIPPED: &str = include_str!("../../../../python/airloom/scenarios/http3-race.toml");
 
 /// Nothing of UDP comes through.
 const NO_UDP: &str = r#"faults = { protocol = "udp", drop = { rate = "100%", burst = 1000000 } }"#;

@@ -2,7 +2,7 @@
 
 use airloom_system_tests::{complete, wire};
 
-const SHIPPED: &str = include_str!("../../../python/airloom/scenarios/wwp-transfer.toml");
+const SHIPPED: &str = include_str!("../../../../python/airloom/scenarios/wwp-transfer.toml");
 
 #[test]
 fn the_shipped_scenario_waits_the_bad_phases_out() {

@@ -2,7 +2,7 @@
 
 use airloom_system_tests::complete;
 
-const TEXT: &str = include_str!("../../../python/airloom/scenarios/phs-384k.toml");
+const TEXT: &str = include_str!("../../../../python/airloom/scenarios/phs-384k.toml");
 
 /// Goodput in kbit/s, and the segments that TCP sent again.
 fn run(text: &str) -> (f64, f64) {
