@@ -39,7 +39,16 @@ def test_too_few_runs_are_unclear_and_it_says_how_many_it_takes() -> None:
     assert "at least 13" in found.why
     assert Rule.read("t.p75 <= 8", "x").decide([1.0] * 13, is_exact=False).state == "pass"
     assert decide("t.mean <= 8", [1.0]) == "unclear"
-    assert decide("t.mean <= 8", []) == "unclear"
+
+
+@pytest.mark.parametrize("rule", ["t.median <= 8", "t <= 8", "t.max <= 8"])
+def test_a_run_without_the_measure_fails_and_if_none_has_it_that_is_an_error(rule: str) -> None:
+    read = Rule.read(rule, "x")
+    for is_exact in (True, False):
+        found = read.decide([1.0, None, math.nan, *[1.0] * 30], is_exact=is_exact)
+        assert (found.state, found.why) == ("fail", "2 of 33 runs have no t")
+        assert read.decide([None, None], is_exact=is_exact).state == "error"
+        assert read.decide([], is_exact=is_exact).state == "error"
 
 
 def test_the_interval_of_a_quantile_holds_it_as_often_as_it_says() -> None:
@@ -63,7 +72,7 @@ def test_a_regression_is_decided_on_both_intervals() -> None:
     assert comparing().decide([5.6], [5.0], is_exact=True).state == "fail"
     assert comparing(better="higher").decide([4.4], [5.0], is_exact=True).state == "fail"
     assert comparing(measure="goodput_bit_s.mean").relation == ">="
-    assert comparing().decide([5.0], [], is_exact=True).state == "unclear"
+    assert comparing().decide([5.0], [], is_exact=True).state == "error"
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ class Measured(NamedTuple):
     error: str | None = None
     is_unsupported: bool = False
 
-    def values(self, measure: str) -> list[float]:
-        """A measure of every run that has it."""
-        return [float(s[measure]) for s in self.summaries if measure in s]
+    def values(self, measure: str) -> list[float | None]:
+        """A measure of every run; `None` of one that does not have it."""
+        return [float(s[measure]) if measure in s else None for s in self.summaries]
 
 
 def measure(gate: Gate, place: Callable[[], Path], done: Callable[[], object] = lambda: None) -> Iterator[Measured]:

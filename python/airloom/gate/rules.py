@@ -26,7 +26,7 @@ _KEYS = ("measure", "vs", "max_regression", "better")
 #: Units of which more is better.
 _MORE_IS_BETTER = ("bit/s", "kbit/s")
 
-State = Literal["pass", "fail", "unclear"]
+State = Literal["pass", "fail", "unclear", "error"]
 
 
 class Verdict(NamedTuple):
@@ -82,14 +82,21 @@ class Rule(NamedTuple):
         text = f"{said['measure']} {relation} {factor:g} x {said['vs']}"
         return Rule(text, match[1], match[2], relation, factor, said["vs"])
 
-    def decide(self, values: Sequence[float], baseline: Sequence[float] = (), *, is_exact: bool) -> Verdict:
-        """What it says of these runs; `baseline` are those that a rule with `vs` compares with."""
-        values = [value for value in values if not math.isnan(value)]
+    def decide(self, runs: Sequence[float | None], baseline: Sequence[float] = (), *, is_exact: bool) -> Verdict:
+        """What it says of these runs, each with its measure, or with `None` (or NaN) where it has none.
+
+        `baseline` are those that a rule with `vs` compares with. A run that lacks the measure fails the rule: a page
+        that was not loaded has no time, and must not leave the verdict to those that were.
+        """
         nan = math.nan
+        values = [value for value in runs if value is not None and not math.isnan(value)]
         if not values:
-            return Verdict("unclear", nan, nan, nan, self.limit, f"no run has {self.measure}")
+            return Verdict("error", nan, nan, nan, self.limit, f"no run has {self.measure}")
         if self.vs is not None and not baseline:
-            return Verdict("unclear", nan, nan, nan, nan, f"{self.vs} has no {self.measure} of it")
+            return Verdict("error", nan, nan, nan, nan, f"{self.vs} has no {self.measure} of it")
+        if len(values) < len(runs):
+            why = f"{len(runs) - len(values)} of {len(runs)} runs have no {self.measure}"
+            return Verdict("fail", nan, nan, nan, self.limit, why)
         holds = RELATIONS[self.relation]
         if not self.statistic:
             worst = next((value for value in values if not holds(value, self.limit)), None)
