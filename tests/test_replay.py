@@ -135,11 +135,13 @@ def test_a_command_may_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "listed = wire.get('faults', {}).get('drop_list', {}).get('downlink')\n"
         "sys.exit(bool(s['timeline'] and (by_luck or listed)))\n"
     )
-    check = Path("check.py").absolute()
-    done = airloom("shrink", "lossy.toml", "--set", "run.seed=3", "--json", "--", sys.executable, check, "{}")
+    done = airloom("shrink", "lossy.toml", "--set", "run.seed=3", "--json", "--", sys.executable, "check.py", "{}")
     said = json.loads(done.out)
     assert (len(said["drops"]["wire"]["downlink"]), len(said["timeline"]), said["left"]) == (1, 1, 2)
     compile(said["test"], "test", "exec")
+    done = airloom("shrink", "lossy.toml", "--", "./no-such-check", "{}")
+    assert (done.code, done.out) == (2, "")
+    assert "./no-such-check: the test cannot be run" in done.err
 
 
 def test_a_list_for_real_programs_is_shrunk_although_a_simulation_sends_nothing() -> None:

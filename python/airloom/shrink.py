@@ -221,9 +221,10 @@ def by_command(command: Sequence[str]) -> Fails:
             if not any("{}" in word for word in command):
                 words.append(str(file))
             env = {**os.environ, "AIRLOOM_SCENARIO": str(file)}
-            done = subprocess.run(
-                words, env=env, stdin=subprocess.DEVNULL, capture_output=True, cwd=temporary, check=False
-            )
+            try:
+                done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            except OSError as error:
+                raise UsageError(f"{words[0]}: the test cannot be run: {error.strerror}") from None
             if done.returncode in (126, 127):
                 raise UsageError(f"{words[0]}: the test cannot be run: {done.stderr.decode(errors='replace').strip()}")
             return done.returncode != 0
