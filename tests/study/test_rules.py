@@ -82,6 +82,7 @@ def test_exact_numbers_need_no_seeds() -> None:
 
 def test_one_seed_decides_nothing() -> None:
     assert judged(claim(**VALUE), value([10.0], "s")).verdict == "unclear"
+    assert judged(claim(**VALUE, runs=3), value([99_999.0], "s")).verdict == "unclear", "nor may it be compatible"
 
 
 def test_bounds_on_one_side() -> None:
@@ -193,4 +194,5 @@ def test_what_was_fitted_never_holds_and_may_differ() -> None:
     held = judged(claim(**VALUE), exact(10.0, "s"))
     assert rules.fitted(held).verdict == "fitted"
     assert rules.fitted(held._replace(verdict="differs")).verdict == "differs"
+    assert rules.fitted(held._replace(verdict="compatible")).verdict == "compatible", "which is no agreement"
     assert rules.fitted(rules.nothing()).verdict == "not-covered"

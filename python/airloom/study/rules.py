@@ -186,7 +186,9 @@ def _value(claim: Claim, found: Value) -> Result:
     band = None
     if claim.runs is not None and isinstance(claim.paper, float) and not found.is_exact:
         band = statistics.prediction(found.samples, claim.runs)
-        if verdict in (DIFFERS, UNCLEAR) and band[0] <= claim.paper <= band[1]:
+        # A single seed has no band: it is compatible with everything, and says nothing.
+        is_band = math.isfinite(band[0]) and math.isfinite(band[1])
+        if verdict in (DIFFERS, UNCLEAR) and is_band and band[0] <= claim.paper <= band[1]:
             verdict = COMPATIBLE
             why = f"outside the tolerance; the mean of {claim.runs} runs falls within {band[0]:.4g} to {band[1]:.4g}"
     return Result(verdict, ours, _finite(low), _finite(high), found.unit, seeds, why, None, band)
@@ -275,6 +277,6 @@ def whole(parts: Sequence[Result]) -> Result:
 
 def fitted(result: Result) -> Result:
     """The result of a claim that a setting was fitted to: agreement is no prediction, deviation is one all the same."""
-    if result.verdict in (HOLDS, COMPATIBLE):
+    if result.verdict == HOLDS:
         return result._replace(verdict=FITTED, why=f"a setting was fitted to it; {result.why}")
     return result
