@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +168,8 @@ def finish(item: pytest.Item, report: pytest.TestReport) -> None:
     if report.when == "teardown" and item.config.getoption("airloom_keep") == "failed" and not asked.failed:
         for folder in asked.kept:
             shutil.rmtree(folder, ignore_errors=True)
-            if not any(folder.parent.iterdir()):
+            # Another worker may have results in it, or have taken it away.
+            with suppress(OSError):
                 folder.parent.rmdir()
 
 
