@@ -2,11 +2,13 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from airloom._core import DriveError
 from airloom.errors import Unsupported, UsageError
-from airloom.interop import matrix
+from airloom.interop import matrix, runner
 from airloom.interop.cases import CASES
 from airloom.interop.endpoint import Endpoint, find, read, shipped
 from airloom.interop.runner import FAILED, SUCCEEDED, Outcome, Played, chosen, document
@@ -136,3 +138,22 @@ def test_results_have_the_runners_shape_and_a_page(tmp_path: Path) -> None:
         "",
         "1. <b>files</b> differ",
     ]
+
+
+def test_a_laboratory_that_breaks_is_one_failure_and_the_other_cases_are_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = written(tmp_path, '[client]\ncommand = ["x"]\n[server]\ncommand = ["y"]\n')
+    reasons = iter(["a process of it was killed", ""])
+
+    def play(*words: Any, **_: Any) -> Played:
+        if why := next(reasons):
+            error = DriveError(why)
+            error.exit_code = 4
+            raise error
+        return Played("mine", "mine", words[2], [Outcome(SUCCEEDED)])
+
+    monkeypatch.setattr(runner, "play", play)
+    cases = [case for case in CASES if case.name in ("handshake", "transfer")]
+    played = runner.run([one], [one], cases, tmp_path / "out", seed=1, scenario=None, tries=1, say=print, told=print)
+    assert [(done.result, done.why) for done in played] == [(FAILED, "a process of it was killed"), (SUCCEEDED, "")]

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom._core import DriveError
 from airloom.errors import AirloomError, Unsupported, UsageError
 from airloom.fields import did_you_mean
 from airloom.interop import network, words
@@ -327,7 +328,9 @@ def _tried(
             done = play(client, server, case, place, seed=begin, scenario=scenario)
         except (Unsupported, UsageError):
             raise
-        except AirloomError as error:
+        except (AirloomError, DriveError) as error:
+            if getattr(error, "exit_code", None) == Unsupported.exit_code:
+                raise
             done = Played(client.name, server.name, case, [Outcome(FAILED, str(error))])
         if done.result != FAILED or number + 1 == tries:
             return done._replace(failures=tuple(failures))
