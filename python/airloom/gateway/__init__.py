@@ -95,11 +95,13 @@ class Gateway:
         closed = _core.Closed(self.inside)
         try:
             while not self._over.is_set():
+                # First: what comes from here on is seen behind the stretch.
+                self._changed.clear()
                 if self._next is not None:
                     self.preset, self._next = self._next, None
                     self._scenario = self._found(self.preset)
-                self._changed.clear()
-                self._stretch(page, for_devices, told, began)
+                if not self._over.is_set():
+                    self._stretch(page, for_devices, told, began)
         finally:
             closed.open()
 
