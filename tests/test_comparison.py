@@ -142,6 +142,32 @@ def test_loads_are_compared_by_link_and_proxy(tmp_path: Path) -> None:
     assert row["difference"] == pytest.approx(0.45)
 
 
+def test_loads_by_another_version_of_http_are_another_load(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        for version, time in (("2", 2000.0), ("3", 1500.0)):
+            place = tmp_path / folder / f"umts-dch-none-{version}" / "run-1"
+            place.mkdir(parents=True)
+            seen = {"link": "umts-dch", "proxy": "none", "http": version, "seed": 1, "error": None, "load": time}
+            (place / "load.json").write_text(json.dumps(seen))
+    table = al.compare(tmp_path / "a", tmp_path / "b").table.filter(measure="page_s")
+    assert dict(table.select("load", "first").rows()) == {
+        "umts-dch, proxy none, HTTP/2": 2.0,
+        "umts-dch, proxy none, HTTP/3": 1.5,
+    }
+
+
+def test_axes_may_be_whole_numbers_in_one_sweep_and_be_called_as_a_column_of_comparisons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = [{"label": "one", "set": {}}, {"label": "two", "set": {"links.internet.delay": "1ms"}}]
+    for name, losses in (("whole", [0, 1]), ("fractions", [0, 0.5])):
+        al.load("umts-page").sweep({"links.internet.loss.uplink": losses, "first": first}, seeds=[1]).run(out=name)
+    found = al.compare("whole", "fractions")
+    assert found.levels == ["links.internet.loss.uplink", "axis.first"]
+    assert len(found.figures()) == 2
+
+
 def test_the_page_has_tables_pictures_and_the_first_packet(place: Path, look: Open) -> None:
     for one, other in (("a", "b"), ("s", "t"), ("a/trace.pcapng", "b/trace.pcapng")):
         target = place / "comparison.html"

@@ -47,13 +47,14 @@ def compare_loads(places: list[Path]) -> Comparison:
 
 
 def _loads(place: Path) -> dict[str, list[dict[str, Any]]]:
-    """What the browser saw, by link and proxy: one entry for each time that the page was loaded."""
+    """What the browser saw, by link, proxy and version of HTTP: one entry for each time that the page was loaded."""
     found: dict[str, list[dict[str, Any]]] = {}
     for file in sorted(place.glob("**/load.json")):
         seen = read_json(file)
         if not isinstance(seen, dict) or not {"link", "proxy"} <= seen.keys():
             raise UsageError(f"{file} is not what a load writes")
-        found.setdefault(f"{seen['link']}, proxy {seen['proxy']}", []).append(seen)
+        version = f", HTTP/{seen['http']}" if seen.get("http") else ""
+        found.setdefault(f"{seen['link']}, proxy {seen['proxy']}{version}", []).append(seen)
     return found
 
 

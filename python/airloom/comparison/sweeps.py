@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from airloom.analysis import Interval, quantile_interval
 from airloom.analysis.statistics import difference_of_medians
-from airloom.comparison.result import Comparison, difference, letters, settings, table
+from airloom.comparison.result import COLUMNS, Comparison, difference, letters, settings, table
 from airloom.errors import UsageError
 from airloom.measures import describe
 from airloom.sweep import SweepResults, overview
@@ -27,20 +27,26 @@ _MORE = ("resent", "rlc_resent", "rto_count", "lost")
 #: Confidence of every interval here.
 CONFIDENCE = 0.95
 
+#: The column by which a picture tells sweeps apart.
+_SWEEP = "sweep"
+
 
 def compare_sweeps(places: list[Path], wanted: Sequence[str]) -> Comparison:
     """Holds sweeps against the first one, at the points that both have."""
     sweeps = dict(zip(letters(), map(SweepResults, places), strict=False))
     first, *others = sweeps.items()
-    axes = list(first[1].axes)
+    varied = list(first[1].axes)
+    # An axis may be called as a column of comparisons is.
+    called = {axis: f"axis.{axis}" if axis in (*COLUMNS, _SWEEP) else axis for axis in varied}
+    axes = list(called.values())
     for _, results in others:
-        if set(results.axes) != set(axes):
-            differ = f"{results.folder} varies {_listed(results.axes)}, {first[1].folder} {_listed(axes)}"
+        if set(results.axes) != set(varied):
+            differ = f"{results.folder} varies {_listed(results.axes)}, {first[1].folder} {_listed(varied)}"
             raise UsageError(f"{differ}: only sweeps of the same axes are compared")
         if results.runs.is_empty() or first[1].runs.is_empty():
             raise UsageError(f"{results.folder} or {first[1].folder} has no run that came to its end")
     measures = list(wanted) or _usual(first[1], [results for _, results in others])
-    runs = {letter: overview.with_goodput(results.runs) for letter, results in sweeps.items()}
+    runs = {letter: overview.with_goodput(results.runs).rename(called) for letter, results in sweeps.items()}
     for measure in measures:
         for letter, of_sweep in runs.items():
             if measure not in of_sweep.columns:
@@ -119,11 +125,13 @@ def _draw(runs: dict[str, pl.DataFrame], axes: list[str], measure: str) -> list[
     from airloom.plot import response
     from airloom.plot.compared import side_by_side
 
-    both = pl.concat([of.select(*axes, "seed", measure).with_columns(sweep=pl.lit(name)) for name, of in runs.items()])
+    tables = [of.select(*axes, "seed", measure).with_columns(pl.lit(name).alias(_SWEEP)) for name, of in runs.items()]
+    # Levels may be whole numbers in one of them and fractions in the other.
+    both = pl.concat(tables, how="vertical_relaxed")
     varied = [axis for axis in axes if both[axis].n_unique() > 1]
     if varied:
         others = {axis: [other for other in varied if other != axis] for axis in varied}
-        return [response(summarise(both, measure, ["sweep", *others[axis], axis], "median"), axis) for axis in varied]
+        return [response(summarise(both, measure, [_SWEEP, *others[axis], axis], "median"), axis) for axis in varied]
     found: list[Interval] = [
         quantile_interval(of[measure].drop_nulls().to_numpy(), 0.5, CONFIDENCE) for of in runs.values()
     ]
