@@ -26,10 +26,10 @@ LOGS = ROOT / "target" / "nightly"
 #: Studies that measure real programs, too, that which takes longest first; and all others.
 REAL = ("umts-proxies", "phs-multilink", "wap-vs-http-wcdma", "wave-and-wait")
 OTHERS = sorted({file.parent.name for file in ROOT.glob("python/airloom/studies/*/claims.toml")} - set(REAL))
-FRONT = ("clocks", "python", "peers", *(f"real-{study}" for study in REAL))
+FRONT = ("clocks", "python", "peers", *(f"real-{study}" for study in REAL), "wheel")
 BEHIND = (*(f"study-{study}" for study in (*REAL, *OTHERS)), "rust", "package", "fuzz")
 #: Waits for another one: claims that rest on real programs are judged with what was simulated.
-AFTER = {f"real-{study}": f"study-{study}" for study in REAL}
+AFTER = {**{f"real-{study}": f"study-{study}" for study in REAL}, "wheel": "package"}
 #: Seconds of fuzzing at least, whatever the time.
 FUZZ_S = 600
 
