@@ -238,6 +238,31 @@ def test_new_places_have_the_time_and_a_number_where_they_are_taken() -> None:
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}-page-7f3c02ab91(-[23])?", name) for name in names), names
 
 
+def test_words_that_are_no_utf_8_are_one_line_and_do_not_lose_a_run(
+    transfer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = os.fsencode(tmp_path) + b"/caf\xe9"
+    odd_file = odd + b".toml"
+    Path(os.fsdecode(odd_file)).write_bytes(transfer.read_bytes())
+    begin = [sys.executable, "-m", "airloom"]
+    for words in (
+        ["run", transfer, "--out", odd],
+        ["sweep", transfer, "--seeds", "1", "--out", odd],
+        ["check", odd_file],
+        ["run", transfer, "--set", b"title=caf\xe9"],
+    ):
+        done = subprocess.run([*begin, *words], capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1), done.stderr.decode()
+        assert b"no UTF-8" in done.stderr
+    monkeypatch.setattr(sys, "argv", ["airloom", os.fsdecode(b"caf\xe9")])
+    assert al.load(transfer).run(out=tmp_path / "run").manifest["command"] == ["airloom", "caf\ufffd"]
+
+
+def test_a_run_with_a_picture_has_the_seed_that_it_was_given(tmp_path: Path) -> None:
+    scenario = al.load("wwp-transfer").with_seed(7)
+    assert scenario.run(plot=True, out=tmp_path / "drawn").manifest["seed"] == 7
+
+
 @pytest.mark.parametrize("words", [["run"], ["sweep", "--seeds", "1"]])
 def test_a_place_that_the_system_refuses_is_said_with_what_to_do(transfer: Path, words: list[str]) -> None:
     verb, *more = words

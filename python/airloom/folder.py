@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from airloom._core import __version__
-from airloom.places import check, creating, numbered
+from airloom.places import check, command, creating, numbered
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +130,7 @@ class Folder:
                 "status": status,
                 **manifest,
                 "version": __version__,
-                "command": sys.argv,
+                "command": command(),
                 "host": {
                     "name": os.uname().nodename,
                     "system": " ".join(os.uname()[::2]),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -48,6 +49,11 @@ class Held(NamedTuple):
         return f"another {self.kind} ({', '.join(filter(None, (self.name, self.identity)))})"
 
 
+def command() -> list[str]:
+    """The words of the command line, as a file of ours can say them: octets that are no UTF-8 are replaced."""
+    return [os.fsencode(word).decode(errors="replace") for word in sys.argv]
+
+
 def default_place(name: str, identity: str) -> Path:
     """`runs/<date>-<name>-<identity>` in the current folder, for what comes out the same each time."""
     return Path("runs") / f"{datetime.now(UTC):%Y-%m-%d}-{name}-{identity}"
@@ -80,6 +86,11 @@ def held(place: Path) -> Held | None:
 
 def check(place: Path, identity: str, *, force: bool = False) -> None:
     """Raises `UsageError` if results that follow from `identity` may not be written to `place`."""
+    try:
+        str(place.absolute()).encode()
+    except UnicodeEncodeError:
+        # No library would read tables there.
+        raise UsageError(f"{place.absolute()} is no UTF-8: choose another --out") from None
     if not os.path.lexists(place):
         return
     if not place.is_dir():

@@ -192,10 +192,12 @@ def check(scenario: Scenario, results: Results) -> None:
 
 
 def with_records(scenario: Scenario, *kinds: str) -> Scenario:
-    """The scenario, recording these kinds as well."""
+    """The scenario with its seed, recording these kinds as well."""
     recorded = scenario.understood["run"]["record"]
     missing = [kind for kind in kinds if kind not in recorded]
-    return scenario.with_keys({"run.record": [*recorded, *missing]}) if missing else scenario
+    if not missing:
+        return scenario
+    return scenario.with_keys({"run.record": [*recorded, *missing]}).with_seed(scenario.seed)
 
 
 def metadata(scenario: Scenario) -> dict[str, str]:
