@@ -1,12 +1,18 @@
 """`airloom gate`, of virtual time: what needs laboratories is in tests/emulate."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from airloom.gate.file import load
+from airloom.gate.measure import Measured
+from airloom.gate.outcome import Outcome
 from tests.cli.shell import airloom, inside
 
 PAGE = """\
@@ -73,13 +79,33 @@ def test_a_baseline_is_made_and_held_against() -> None:
     assert inside("gate", "gates.toml").code == 1
 
 
+def test_a_measure_that_no_run_has_is_an_error_and_a_page_that_was_not_loaded_a_failure() -> None:
+    code, out, _ = inside("gate", gates('"page_load_s.medain <= 60"'), "--junit", "j.xml")
+    assert (code, "no run has page_load_s.medain" in out) == (4, True)
+    assert "<error" in Path("j.xml").read_text()
+    missing = 'set."hosts.mobile.app.http-client.pages" = [["/none"]]\n'
+    Path("gates.toml").write_text(gates('"page_load_s.median <= 60"').read_text() + missing)
+    assert inside("gate", "gates.toml").code == 4
+
+
+def test_a_verdict_is_the_same_if_nobody_reads_it_to_its_end() -> None:
+    for limit, code in ((1, 1), (60, 0)):
+        gates(f'"page_load_s.median <= {limit}"')
+        reads, writes = os.pipe()
+        os.close(reads)
+        with os.fdopen(writes, "wb") as nobody:
+            words = [sys.executable, "-m", "airloom", "gate", "gates.toml"]
+            done = subprocess.run(words, stdout=nobody, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (code, "")
+
+
 def test_what_is_unclear_passes_unless_it_is_strict() -> None:
-    file = gates('"no_such_measure.mean <= 1"')
-    assert inside("gate", file).code == 0
-    code, out, _ = inside("gate", file, "--strict", "--junit", "j.xml")
-    assert code == 3
-    assert "unclear" in out
-    assert "unclear" in Path("j.xml").read_text()
+    Path("gates.toml").write_text("[gate.x]\ncommand = 'true'\nlinks = ['wpt/3g']\nrules = ['t.mean <= 1']")
+    # One run of a command sets no interval.
+    found = Outcome([Measured(load("gates.toml")[0], "wpt/3g", [1], [{"exit_code": 0.0, "t": 0.5}], [])])
+    assert [row.state for row in found.rows] == ["pass", "unclear"]
+    assert (found.exit_code(), found.exit_code(strict=True)) == (0, 3)
+    assert b"unclear" in found.junit()
 
 
 @pytest.mark.parametrize(

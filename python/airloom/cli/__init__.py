@@ -10,7 +10,7 @@ import typer
 from airloom import standard_files
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.cli import signals
-from airloom.cli.terminal import Manners, emit, say_details, say_error
+from airloom.cli.terminal import Manners, emit, give_up_stdout, say_details, say_error, verdict_follows
 from airloom.cli.verbs import Verbs
 from airloom.errors import AirloomError
 
@@ -65,7 +65,8 @@ def call(arguments: list[str] | None = None) -> int:
     """Runs a command line; returns the exit code."""
     try:
         code = app(arguments, prog_name="airloom", standalone_mode=False)
-        sys.stdout.flush()
+        with verdict_follows():
+            pass
         return code if isinstance(code, int) else 0
     except _WrongUse as error:
         # Where a command is missing that is the help itself.
@@ -83,6 +84,10 @@ def call(arguments: list[str] | None = None) -> int:
     except AirloomError as error:
         say_error(str(error))
         return error.exit_code
+    except UnicodeEncodeError as error:
+        # A file's name, or a value: scenarios and results are texts.
+        say_error(f"{error.object} is no UTF-8")
+        return 2
     except (KeyboardInterrupt, typer.Abort):
         say_error("interrupted, nothing was written")
         return 130
@@ -93,7 +98,7 @@ def call(arguments: list[str] | None = None) -> int:
         raise
     except BrokenPipeError:
         # The reader of stdout has seen enough.
-        sys.stdout = None
+        give_up_stdout()
         return 0
     except OSError as error:
         say_error(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from airloom import digest
 from airloom.cli import common
-from airloom.cli.terminal import emit, print_json, print_table, quoted, say
+from airloom.cli.terminal import emit, print_json, print_table, quoted, say, verdict_follows
 
 if TYPE_CHECKING:
     from airloom.comparison import Comparison
@@ -52,14 +51,15 @@ def compare(
 
     found = comparison(*results, measures=measure or ())
     if html is not None:
-        from airloom.places import write_whole
+        from airloom.places import command, write_whole
         from airloom.report.comparison import page_text
 
-        write_whole(html, page_text(found, shlex.join(["airloom", *sys.argv[1:]])))
-    if as_json:
-        print_json(found.document())
-    else:
-        _print(found, measure or [], everything=everything)
+        write_whole(html, page_text(found, shlex.join(["airloom", *command()[1:]])))
+    with verdict_follows():
+        if as_json:
+            print_json(found.document())
+        else:
+            _print(found, measure or [], everything=everything)
     if html is not None:
         say(f"wrote {quoted(html)}   next: xdg-open {quoted(html)}")
     elif not found.is_equal:

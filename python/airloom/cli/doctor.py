@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import interruptible, print_json, print_table, say, steps
+from airloom.cli.terminal import interruptible, print_json, print_table, say, steps, verdict_follows
 
 
 def doctor(
@@ -19,10 +19,11 @@ def doctor(
         if all(f.ok for f in findings if f.needed):
             with steps("measuring", MEASUREMENTS) as done:
                 findings += measure(done)
-    if as_json:
-        print_json([f._asdict() for f in findings])
-    else:
-        print_table(["what", "state", "found"], [[f.what, _state(f.ok, f.needed), f.says] for f in findings])
+    with verdict_follows():
+        if as_json:
+            print_json([f._asdict() for f in findings])
+        else:
+            print_table(["what", "state", "found"], [[f.what, _state(f.ok, f.needed), f.says] for f in findings])
     broken = [f.what for f in findings if f.needed and not f.ok]
     if broken:
         say(f"emulation is not possible here ({', '.join(broken)}); simulation is: airloom run umts-page")

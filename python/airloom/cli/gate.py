@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps, verdict_follows
 from airloom.errors import UsageError
 
 
@@ -86,14 +86,15 @@ def gate(
     if summary_md is not None:
         with summary_md.open("a", encoding="utf-8") as summary:
             summary.write(outcome.markdown())
-    if as_json:
-        print_json(outcome.document())
-    else:
-        rows = [[row.state, row.gate, row.link, row.rule, row.figures, row.why] for row in outcome.rows]
-        print_table(["", "gate", "link", "rule", "measured", "why"], rows)
-        if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in outcome.annotations():
-                emit(line)
+    with verdict_follows():
+        if as_json:
+            print_json(outcome.document())
+        else:
+            rows = [[row.state, row.gate, row.link, row.rule, row.figures, row.why] for row in outcome.rows]
+            print_table(["", "gate", "link", "rule", "measured", "why"], rows)
+            if os.environ.get("GITHUB_ACTIONS") == "true":
+                for line in outcome.annotations():
+                    emit(line)
     for note in outcome.notes:
         say(note)
     if place and place[0].exists():

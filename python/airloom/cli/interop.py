@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps, verdict_follows
 from airloom.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True)
@@ -70,11 +70,12 @@ def run(
     (place / "result.json").write_text(json.dumps(found, indent=2) + "\n")
     (place / "matrix.html").write_text(matrix.page(found))
     (place / "matrix.md").write_text(matrix.markdown(found))
-    if as_json:
-        print_json(found)
-    else:
-        rows = [[p.client, p.server, p.case.name, p.result, p.more] for p in played]
-        print_table(["client", "server", "test", "result", ""], rows)
+    with verdict_follows():
+        if as_json:
+            print_json(found)
+        else:
+            rows = [[p.client, p.server, p.case.name, p.result, p.more] for p in played]
+            print_table(["client", "server", "test", "result", ""], rows)
     say(f"results in {quoted(place)}   next: open {quoted(place / 'matrix.html')}")
     failed = sum(p.result == runner.FAILED for p in played)
     raise typer.Exit(1 if failed else 0)

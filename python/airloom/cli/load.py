@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli import common, names
-from airloom.cli.terminal import interruptible, open_hint, print_json, print_table, quoted, say, say_error, steps
+from airloom.cli.terminal import (
+    interruptible,
+    open_hint,
+    print_json,
+    print_table,
+    quoted,
+    say,
+    say_error,
+    steps,
+    verdict_follows,
+)
 from airloom.errors import UsageError
+from airloom.places import command
 
 if TYPE_CHECKING:
     from airloom.page_load.measure import Loaded
@@ -169,18 +179,19 @@ def load(
                     show(len(loads))
     except BaseException:
         if loads:
-            folder.finish(loads, sys.argv)
+            folder.finish(loads, command())
         else:
             folder.remove()
         raise
-    report = folder.finish(loads, sys.argv)
+    report = folder.finish(loads, command())
     groups = together(loads)
-    if as_json:
-        from airloom.page_load.outcome import as_json as plain
+    with verdict_follows():
+        if as_json:
+            from airloom.page_load.outcome import as_json as plain
 
-        print_json([plain(group) for group in groups])
-    else:
-        _show(groups, everything)
+            print_json([plain(group) for group in groups])
+        else:
+            _show(groups, everything)
     say(f"results in {quoted(folder.path)}   next: {open_hint(report)}")
     bad = complaints(loads, allow_status or [])
     for sentence in bad:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airloom.cli import common, names
-from airloom.cli.terminal import print_json, print_table, quoted, runs_bar, say
+from airloom.cli.terminal import print_json, print_table, quoted, runs_bar, say, verdict_follows
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def sweep(
     try:
         if plot:
             _draw(results, overview.measures(results, read.options.get("measure"))[:1], width_mm)
-        _show(results, read.options.get("measure"), as_json)
+        with verdict_follows():
+            _show(results, read.options.get("measure"), as_json)
     except UsageError as error:
         # What is wrong with a measure is known only when there are runs: they are not made in vain.
         raise UsageError(f"{error}; all runs are kept in {quoted(results.folder)}") from None

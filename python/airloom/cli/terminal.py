@@ -59,6 +59,23 @@ def emit(text: str = "", *, end: str = "\n", error: bool = False) -> None:
     print(cleaned(text), end=end, file=sys.stderr if error else sys.stdout, flush=True)
 
 
+@contextmanager
+def verdict_follows() -> Iterator[None]:
+    """Prints what an exit code will sum up: that is the same where the reader of stdout has seen enough (`head -1`)."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        give_up_stdout()
+
+
+def give_up_stdout() -> None:
+    """Its reader is gone: what is still printed, or waits to be written, goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def emit_octets(octets: bytes) -> None:
     """What was fetched, as it is; on a terminal as cleaned text."""
     if sys.stdout.isatty():

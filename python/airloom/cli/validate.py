@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from airloom.cli import common, names
-from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps
+from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps, verdict_follows
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -311,10 +311,11 @@ def _print(
     asked: _Asked, document: object, columns: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
 ) -> None:
     """What was found, as it was asked for."""
-    if asked.as_json:
-        print_json(document)
-    else:
-        print_table(columns, rows, right=right)
+    with verdict_follows():
+        if asked.as_json:
+            print_json(document)
+        else:
+            print_table(columns, rows, right=right)
 
 
 def _figure(value: float) -> str:
