@@ -70,7 +70,36 @@ def test_the_same_command_again_makes_nothing_and_more_seeds_make_only_those(fet
     grown = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..9").run(out="s")
     sessions = json.loads((grown.folder / "sessions.json").read_text())
     assert [session["runs"] for session in sessions] == [8, 0, 10]
-    assert octets(grown.folder) == octets(fetch.sweep({LOSS: [0, 0.1]}, seeds="1..9").run(out="at-once").folder)
+    at_once = octets(fetch.sweep({LOSS: [0, 0.1]}, seeds="1..9").run(out="at-once").folder)
+    assert octets(grown.folder) == at_once
+    assert fetch.sweep({LOSS: [0, 0.1]}, seeds="2..3").run(out="s").seeds == range(1, 10), "those that are there"
+    fetch.sweep({LOSS: [0, 0.1]}, seeds="5..9").run(out="behind")
+    before_them = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..9").run(out="behind")
+    assert octets(before_them.folder) == at_once, "as if none had been there"
+    assert before_them.rate["seed"].unique().to_list() == [1]
+
+
+def test_a_sweep_that_stops_early_says_which_seeds_it_made(fetch: Scenario) -> None:
+    results = fetch.sweep({LOSS: [0]}, seeds="1..2000").run(until_ci=0.5, measure="page_load_s")
+    assert results.seeds == range(1, 31)
+    assert results.runs["seed"].to_list() == [*range(1, 31)]
+
+
+def test_levels_of_axes_are_called_as_they_are_in_the_tables(fetch: Scenario) -> None:
+    results = fetch.sweep({"run.keep_awake": [True, False]}, seeds="1..3").run()
+    assert results.axes == {"run.keep_awake": ["true", "false"]}
+    for baseline in (None, True, "true"):
+        assert results.paired("page_load_s", "run.keep_awake", baseline)["level"].to_list() == ["false"]
+    mixed = [{"label": 0.1, "set": {}}, {"label": "none", "set": {}}]
+    assert fetch.sweep({"wire": mixed}, seeds="1..3").run().paired("page_load_s", "wire", 0.1).height == 1
+
+
+def test_no_axis_is_called_as_a_column_that_analysis_makes(fetch: Scenario) -> None:
+    results = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..3").run()
+    tables = (results.mean("page_load_s"), results.median("page_load_s"), results.paired("page_load_s", LOSS))
+    for column in {column for table in tables for column in table.columns} - {LOSS}:
+        with pytest.raises(UsageError, match=f"an axis cannot be called '{column}'"):
+            fetch.sweep({column: [{"label": "a", "set": {}}]})
 
 
 def test_a_seed_is_the_same_radio_at_every_point() -> None:

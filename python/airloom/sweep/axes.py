@@ -12,6 +12,11 @@ from airloom.scenario import toml_value
 
 #: Columns that every table of a sweep has besides the axes.
 COLUMNS = ("point", "seed", "run_id", "run", "status", "error")
+#: Columns that `analysis` puts beside the axes.
+COMPUTED = (
+    *("measure", "unit", "mean", "median", "low", "high", "ci", "seeds", "method"),
+    *("axis", "level", "baseline", "difference", "ratio", "ratio_low", "ratio_high", "p", "ours", "theirs"),
+)
 
 #: What a level is called in tables: a number where the level is one, else a text.
 Label = str | int | float | bool
@@ -33,14 +38,7 @@ class Axis(NamedTuple):
     @property
     def is_numeric(self) -> bool:
         """Are all levels numbers?"""
-        return all(isinstance(level.label, int | float) and not isinstance(level.label, bool) for level in self.levels)
-
-    def cells(self, labels: list[Label]) -> list[Label]:
-        """Labels as they stand in tables: all whole numbers, all numbers, or all texts."""
-        if not self.is_numeric:
-            return [str(label).lower() if isinstance(label, bool) else str(label) for label in labels]
-        is_whole = all(isinstance(level.label, int) and abs(level.label) < 2**63 for level in self.levels)
-        return labels if is_whole else [float(label) for label in labels]
+        return _are_numbers(level.label for level in self.levels)
 
 
 class Point(NamedTuple):
@@ -55,28 +53,49 @@ class Point(NamedTuple):
         return {key: value for level in self.levels for key, value in level.settings}
 
 
+def cells(labels: Sequence[Label]) -> list[Label]:
+    """The labels of an axis as they stand in tables: all whole numbers, all numbers, or all texts.
+
+    >>> cells([0, 0.5]), cells([True, "none"])
+    ([0.0, 0.5], ['true', 'none'])
+    """
+    if not _are_numbers(labels):
+        return [in_words(label) for label in labels]
+    is_whole = all(isinstance(label, int) and abs(label) < 2**63 for label in labels)
+    return list(labels) if is_whole else [float(label) for label in labels]
+
+
+def in_words(label: object) -> str:
+    """A label as a text, as TOML writes it."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _are_numbers(labels: Iterable[Label]) -> bool:
+    return all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+
+
 def axis(key: str, values: Iterable[Any]) -> Axis:
     """The axis of a key with these values.
 
     A value is what may stand in a scenario file: a number, a text, a list or a table. A table may have a `label`, its
     name in tables and figures. `{label = .., value = ..}` gives a name to a value that is no table; `{label = .., set =
-    {KEY = VALUE, ..}}` sets several keys, and the axis may then have any name.
+    {KEY = VALUE, ..}}` sets several keys, and the axis may then have any name that is no column of a sweep's tables.
 
     >>> axis("links.radio.loss.downlink", [0, 0.1]).is_numeric
     True
     >>> axis("hosts.mobile.transport", [{"label": "NewReno", "tcp": {"congestion": "newreno"}}]).levels[0].label
     'NewReno'
     """
-    if key in COLUMNS:
-        raise UsageError(f"an axis cannot be called {key!r}: the tables of a sweep have a column of that name")
+    if key in (*COLUMNS, *COMPUTED):
+        raise UsageError(f"an axis cannot be called {key!r}: tables of a sweep have a column of that name")
     levels = tuple(_level(key, value) for value in values)
     if not levels:
         raise UsageError(f"{key} has no values to vary over: give at least one")
-    seen: set[str] = set()
-    for level in levels:
-        if str(level.label) in seen:
+    seen: set[Label] = set()
+    for level, cell in zip(levels, cells([level.label for level in levels]), strict=True):
+        if cell in seen:
             raise UsageError(f"{key} has the value {level.label!r} twice; give tables different labels")
-        seen.add(str(level.label))
+        seen.add(cell)
     return Axis(key, levels)
 
 

@@ -80,8 +80,9 @@ def _medians(results: SweepResults, name: str) -> dict[int, dict[str, Any]]:
 
 
 def _plain(found: Interval) -> dict[str, Any]:
-    """An interval as JSON has it: what is not known is null."""
-    return {"value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high), "ci": found.ci}
+    """An interval as JSON has it: what is not known is null; `seeds` are those whose runs have the measure."""
+    bounds = {"value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
+    return {**bounds, "ci": found.ci, "seeds": found.seeds}
 
 
 def overview(results: SweepResults, names: list[str]) -> Overview:
@@ -102,9 +103,9 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
     rows = []
     for point in points(results, names):
         cells = [label(level) for level in point["levels"].values()]
-        cells += [_interval(point["medians"][name], _scaled(name)[1]) for name in names]
+        cells += [_interval(point["medians"][name], _scaled(name)[1], point["seeds"]) for name in names]
         if resent:
-            cells.append(" / ".join(_interval(of[point["point"]], 1.0) for of in again))
+            cells.append(" / ".join(_interval(of[point["point"]], 1.0, point["seeds"]) for of in again))
         cells.append(str(point["seeds"]))
         cells += [str(point["failed"])] if failed else []
         cells += [rates.get(point["point"], "")] if rates else []
@@ -118,13 +119,15 @@ def _scaled(name: str) -> tuple[str, float]:
     return (name.removesuffix("bit_s") + "kbit_s", 1e-3) if name.endswith("_bit_s") else (name, 1.0)
 
 
-def _interval(median: dict[str, Any], scale: float) -> str:
+def _interval(median: dict[str, Any], scale: float, seeds: int) -> str:
+    """A median as people read it; where not all seeds have the measure (a page may have failed), of how many."""
     value, low, high = (median[key] for key in ("value", "low", "high"))
     if value is None:
         return "-"
+    some = f" of {median['seeds']}" if median["seeds"] < seeds else ""
     if low is None:
         return f"{number(value * scale)} [one seed]"
-    return f"{number(value * scale)} [{number(low * scale)}, {number(high * scale)}]"
+    return f"{number(value * scale)} [{number(low * scale)}, {number(high * scale)}]{some}"
 
 
 def number(value: float) -> str:

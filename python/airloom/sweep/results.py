@@ -12,7 +12,7 @@ import polars as pl
 from airloom import tables
 from airloom.errors import UsageError
 from airloom.json_file import read_json
-from airloom.sweep.axes import seeds
+from airloom.sweep.axes import cells, in_words, seeds
 from airloom.sweep.layout import LEADING, MANIFEST
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class SweepResults:
 
     @property
     def axes(self) -> dict[str, list[Any]]:
-        """Labels of the levels of each axis, in order."""
-        return {axis["key"]: [level["label"] for level in axis["levels"]] for axis in self.manifest["axes"]}
+        """Labels of the levels of each axis, in order, as they stand in the tables."""
+        return {axis["key"]: cells([level["label"] for level in axis["levels"]]) for axis in self.manifest["axes"]}
 
     @cached_property
     def seeds(self) -> Sequence[int]:
@@ -167,7 +167,8 @@ class SweepResults:
         runs = self._measured(measure)
         if axis not in self.axes:
             raise UsageError(f"{axis!r} is no axis of this sweep; valid: {', '.join(self.axes)}")
-        first = self.axes[axis][0] if baseline is None else baseline
+        known = self.axes[axis]
+        first = known[0] if baseline is None else baseline if baseline in known else in_words(baseline)
         others = [a for a in self.axes if a != axis] if by is None else self._by(by)
         return paired(runs, measure, axis, first, others, ci)
 

@@ -27,7 +27,9 @@ from airloom.sweep.times import Progress, State, Times
 from airloom.sweep.work import Fault, Group, Job, Key, Made, Stale, make, names, work
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from airloom.sweep.sweep import Sweep
 
@@ -99,6 +101,13 @@ class Runner:
         there = tables.columns_of(place)
         columns = ["point", *(name for name in measures if name in there)]
         return tables.read(place, columns, (pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
+
+    def seeds_made(self) -> NDArray[np.uint64]:
+        """The seeds of all runs in the folder, whatever became of them, in order."""
+        from airloom import tables
+
+        with tables.scanned(self._folder.place / "runs.parquet") as rows:
+            return rows.select("seed").unique().collect(engine="streaming")["seed"].sort().to_numpy()
 
     def _with_suspects(self, todo: Callable[[], Iterator[Key]]) -> None:
         """What `todo` gives, each time, with those last that may end the session."""

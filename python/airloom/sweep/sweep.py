@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, suppress
@@ -17,6 +16,7 @@ from airloom import _core
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.errors import Interrupted, RunError, UsageError
 from airloom.json_file import read_json
+from airloom.places import command
 from airloom.scenario import Scenario, as_toml
 from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
@@ -127,7 +127,7 @@ class Sweep:
     @cached_property
     def labels(self) -> list[tuple[Label, ...]]:
         """The labels of each point, by its number: those of an axis are of one kind."""
-        of_axes = [axis.cells([p.levels[n].label for p in self.points]) for n, axis in enumerate(self.axes)]
+        of_axes = [axes_.cells([p.levels[n].label for p in self.points]) for n in range(len(self.axes))]
         return [tuple(of_axis[n] for of_axis in of_axes) for n in range(len(self.points))]
 
     def variant(self, point: int) -> Variant:
@@ -153,7 +153,7 @@ class Sweep:
             "run_command": self.command,
             "scenario": self._scenario,
             "version": __version__,
-            "command": sys.argv,
+            "command": command(),
             "start_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
 
@@ -220,11 +220,18 @@ class Sweep:
         return SweepResults(place)
 
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
+        import numpy as np
+
         folder.parts.rmdir()
         path = folder.place / "sessions.json"
         before = read_json(path) if path.exists() else []
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         folder.write_json("sessions.json", [*before, {"end_utc": now, "on": where, **runner.times.entry()}])
+        # It may have stopped before it had made all seeds that were asked for, or found more of them made.
+        made = runner.seeds_made()
+        if not np.array_equal(made, np.sort(np.fromiter(self.seeds, np.uint64, len(self.seeds)))):
+            manifest = read_json(folder.place / layout.MANIFEST)
+            folder.write_json(layout.MANIFEST, {**manifest, "seeds": axes_.seeds_text(made.tolist())})
 
     def _until(self, runner: Runner, wanted: float, measure: str | None) -> None:
         """Takes more seeds until every point's mean is known well enough.

@@ -238,12 +238,14 @@ struct Stretch {
 type Head = Reverse<(Key, bool, usize, usize, usize)>;
 
 /// Puts the rows of all places in the order of their runs. What runs a place has is looked up when it is its turn, and
-/// forgotten behind it.
+/// forgotten behind it. The table `rate` is of one run of each point, that with the least seed: seeds may come later that
+/// are less than those that were there.
 fn in_order(
     tables: &[AnyTable<'_>],
     places: &[(usize, usize)],
-    has_status: bool,
+    name: &str,
 ) -> Result<Vec<Stretch>, Error> {
+    let (has_status, one_of_point) = (name == "runs", name == "rate");
     let mut later = Vec::new();
     for (place, (table, group)) in places.iter().enumerate() {
         later.extend(tables[*table].keys(*group)?.into_iter().min().map(|first| (first, place)));
@@ -253,7 +255,7 @@ fn in_order(
     // The next run of each open place: the first of equal ones is that of the first place, what was lost comes behind.
     let mut heads: BinaryHeap<Head> = BinaryHeap::new();
     let mut stretches: Vec<Stretch> = Vec::new();
-    let mut taken = None;
+    let mut taken: Option<(Key, usize)> = None;
     loop {
         let mut of = None;
         let next = heads.peek().map(|Reverse((key, ..))| *key);
@@ -264,7 +266,8 @@ fn in_order(
         } else if let Some(Reverse((key, _, place, begin, end))) = heads.pop() {
             of = Some(place);
             let from = (key, places[place].0);
-            if taken.is_none_or(|taken: (Key, usize)| taken.0 != key || taken == from) {
+            let is_next = |((point, _), _)| !one_of_point || point != key.0;
+            if taken.is_none_or(|taken| (taken.0 != key && is_next(taken)) || taken == from) {
                 taken = Some(from);
                 match stretches.last_mut() {
                     Some(last) if last.place == place && last.rows.end == begin => last.rows.end = end,
@@ -316,7 +319,7 @@ impl<'a> Merged<'a> {
         let counts = tables.iter().map(AnyTable::groups).enumerate();
         let places: Vec<_> =
             counts.flat_map(|(table, groups)| (0..groups).map(move |g| (table, g))).collect();
-        let stretches = in_order(&tables, &places, name == "runs")?;
+        let stretches = in_order(&tables, &places, name)?;
         Ok(Some(Merged { tables, places, columns, stretches }))
     }
 
