@@ -106,7 +106,7 @@ class SweepResults:
 
     @cached_property
     def rate(self) -> pl.DataFrame:
-        """Octets received in each of 24 spans of time, for the first seed of every point."""
+        """Octets received in each of 24 spans of time, for the least seed of every point."""
         return self.table("rate")
 
     def table(self, name: str) -> pl.DataFrame:

@@ -228,7 +228,7 @@ class Runner:
             runs,
             sweep.axis_names,
             sweep.tables,
-            sweep.seeds[0],
+            sweep.seeds[0] if isinstance(sweep.seeds, range) else min(sweep.seeds),
             folders=str(self._folder.place.resolve()) if sweep.folders or sweep.real_time else None,
             real_time=sweep.real_time,
             command=sweep.command,

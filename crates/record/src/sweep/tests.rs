@@ -125,6 +125,24 @@ fn a_run_has_its_own_cells_in_the_order_of_time() {
 }
 
 #[test]
+fn rates_are_of_the_least_seed_of_each_point_whenever_it_was_made() {
+    let rated = |keys: &[(i64, u64)]| {
+        let rate = |seed| Some(("a.wire.ip".to_owned(), 10, vec![seed, seed]));
+        part(&keys.iter().map(|&(p, s)| Run { rate: rate(s), ..run(p, s, None) }).collect::<Vec<_>>())
+    };
+    let (before, later) = (rated(&[(0, 5), (1, 2)]), rated(&[(0, 1), (1, 5), (2, 3)]));
+    for sources in [[&before, &later], [&later, &before]] {
+        let merged = Merged::new(&sources.map(Source::Part), "rate").unwrap().unwrap();
+        let column = |name: &str| {
+            let number = merged.columns.iter().position(|column| column.0 == name).unwrap();
+            merged.fill(number, 0..6).unwrap().cells
+        };
+        assert_eq!(column("point"), Cells::I64(vec![0, 0, 1, 1, 2, 2]));
+        assert_eq!(column("seed"), Cells::U64(vec![1, 1, 2, 2, 3, 3]));
+    }
+}
+
+#[test]
 fn what_was_lost_gives_way_to_the_same_run_made_later() {
     let made = part(&[run(0, 1, None), run(0, 2, Some("broken"))]);
     let lost = part(&[run(0, 1, Some("lost")), run(0, 2, Some("lost"))]);
