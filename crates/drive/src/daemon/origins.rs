@@ -63,7 +63,9 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let o = address.octets();
     let last = || Ipv4Addr::new(o[12], o[13], o[14], o[15]);
     match address.segments() {
-        [0, 0, 0, 0, 0, 0xFFFF | 0, ..] if o[12..] != [0, 0, 0, 0] && o[12..] != [0, 0, 0, 1] => Some(last()),
+        // Whatever is mapped: no network of the list has these.
+        [0, 0, 0, 0, 0, 0xFFFF, ..] => Some(last()),
+        [0, 0, 0, 0, 0, 0, ..] if o[12..] != [0, 0, 0, 0] && o[12..] != [0, 0, 0, 1] => Some(last()),
         [0x64, 0xFF9B, 0, 0, 0, 0, ..] => Some(last()),
         [0x2002, ..] => Some(Ipv4Addr::new(o[2], o[3], o[4], o[5])),
         _ => None,
@@ -169,6 +171,8 @@ mod tests {
             "fe80::1",
             "fd00:ec2::254",
             "ff02::1",
+            "::ffff:0.0.0.0",
+            "::ffff:0.0.0.1",
             "::ffff:127.0.0.1",
             "::ffff:169.254.169.254",
             "64:ff9b::10.0.0.1",
