@@ -40,8 +40,8 @@ pub(super) struct Client {
     pub(super) next: u64,
     pub(super) input: Input,
     head_since: Option<Instant>,
-    /// The client sends no more.
-    has_ended: bool,
+    /// The client sends no more, and everything was read.
+    pub(super) has_ended: bool,
     pub(super) moved: Instant,
     /// Octets of answers that were not acknowledged when that had passed last.
     under_way: u64,
@@ -82,7 +82,9 @@ impl Client {
     /// Is there room for what comes next?
     fn has_room(&self, pipeline: usize, buffer: usize) -> bool {
         if self.input == Input::Body {
-            self.exchanges.back().is_none_or(|x| x.upload.octets < buffer || x.phase == Phase::Done)
+            // Behind the end no more than `buffer` waits in the reader, and whether that is all of the body is to be known.
+            let has_room = |x: &Exchange| x.upload.octets < buffer || x.phase == Phase::Done;
+            self.has_ended || self.exchanges.back().is_none_or(has_room)
         } else {
             self.exchanges.len() < pipeline
         }
@@ -184,6 +186,13 @@ impl HttpCache {
                 }
             }
         }
+        if let Some(client) = self.clients.get_mut(socket).filter(|c| c.has_ended && c.input == Input::Body)
+            && client.exchanges.back().is_some_and(|x| !x.upload.is_complete)
+        {
+            // A body that broke off: nobody must take the part for the whole.
+            net.reset(cx, socket);
+            return self.forget_client(cx, net, socket);
+        }
         self.pump_client(cx, net, socket);
     }
 
@@ -231,11 +240,11 @@ impl HttpCache {
                 return self.watch_client(socket);
             }
         }
-        if client.has_ended && client.exchanges.is_empty() && !client.has_hung_up() {
-            client.hang_up(cx, net, socket, LINGER.max(self.config.stall_timeout));
-        } else if !had_room && client.exchanges.len() < self.config.client_pipeline as usize {
+        if !had_room && client.exchanges.len() < self.config.client_pipeline as usize {
             // What was not read for want of room is read now.
             self.work.push_back(Work::Client(socket));
+        } else if client.has_ended && client.exchanges.is_empty() && !client.has_hung_up() {
+            client.hang_up(cx, net, socket, LINGER.max(self.config.stall_timeout));
         }
         self.watch_client(socket);
     }
@@ -284,13 +293,7 @@ impl HttpCache {
             tunnel.up.end();
             return self.pump_tunnel(cx, net, socket);
         }
-        let is_in_body = client.input == Input::Body;
-        if is_in_body && client.exchanges.back().is_some_and(|x| !x.upload.is_complete) {
-            // A body that broke off: nobody must take the part for the whole.
-            net.reset(cx, socket);
-            return self.forget_client(cx, net, socket);
-        }
-        self.pump_client(cx, net, socket);
+        self.read_client(cx, net, socket);
     }
 
     /// Tells every client without a request that there will be no more answers.

@@ -28,6 +28,8 @@ pub(super) struct Server {
     pub(super) is_answering: bool,
     /// It carries further requests.
     pub(super) persists: bool,
+    /// The server sends no more, and everything was read.
+    has_ended: bool,
     pub(super) moved: Instant,
     pub(super) alarm: Alarm,
 }
@@ -44,6 +46,7 @@ impl Server {
             answers: 0,
             is_answering: false,
             persists: true,
+            has_ended: false,
             moved: now,
             alarm: Alarm::default(),
         }
@@ -51,7 +54,8 @@ impl Server {
 
     /// How many requests are on it, if it takes another one: it has shown that it stays, and no body is on its way.
     pub(super) fn load(&self) -> Option<usize> {
-        let takes = self.is_open && self.persists && self.answers > 0 && self.uploading.is_none();
+        let stays = self.persists && !self.has_ended;
+        let takes = self.is_open && stays && self.answers > 0 && self.uploading.is_none();
         takes.then_some(self.in_flight.len())
     }
 }
@@ -136,8 +140,11 @@ impl HttpCache {
     pub(super) fn read_server(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         loop {
             let Some(server) = self.servers.get_mut(socket) else { return };
-            let front = server.in_flight.front().copied();
+            let (front, has_ended) = (server.in_flight.front().copied(), server.has_ended);
+            //= RFC 9112 (6.3, 8): what came whole before the end is complete, however slowly its client takes it.
+            // No more than `buffer` waits in the reader then.
             if let Some(id) = front
+                && !has_ended
                 && self
                     .clients
                     .get_mut(id.0)
@@ -232,6 +239,8 @@ impl HttpCache {
 
     /// The server sends no more.
     pub(super) fn server_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        server.has_ended = true;
         self.read_server(cx, net, socket);
         let Some(server) = self.servers.get_mut(socket) else { return };
         let front = server.in_flight.front().copied();

@@ -413,6 +413,67 @@ fn clients_that_are_slow_do_not_hold_memory_or_the_server() {
     assert!(bench.net.wire(client).reset);
 }
 
+/// A proxy that holds 10,000 octets of a body.
+fn with_a_small_buffer() -> AppBench<HttpCache> {
+    on_bench(Config { buffer: airloom_base::units::Octets(10_000), ..config() })
+}
+
+#[test]
+fn an_answer_that_came_whole_is_whole_for_a_client_that_is_slow() {
+    let part = "x".repeat(9_000);
+    let length = "HTTP/1.1 200 OK\r\nContent-Length: 18000\r\n\r\n";
+    let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2328\r\n";
+    for (head, between, end) in [(length, "", ""), (chunks, "\r\n2328\r\n", "\r\n0\r\n\r\n")] {
+        let mut bench = with_a_small_buffer();
+        let client = come(&mut bench);
+        bench.net.wire(client).room = Some(0);
+        bench.say(client, GET);
+        let server = bench.opened();
+        bench.say(server, format!("{head}{part}{between}"));
+        bench.say(server, format!("{part}{end}"));
+        bench.event(server, SocketEvent::Finished);
+        bench.net.wire(client).room = None;
+        bench.event(client, SocketEvent::Writable);
+        assert_eq!(bench.heard(client).matches('x').count(), 18_000, "{head}");
+        assert!(!bench.net.wire(client).finished && bench.app.counters().broken == 0, "{head}");
+    }
+}
+
+#[test]
+fn a_body_that_came_whole_is_forwarded_although_its_client_sends_no_more() {
+    let mut bench = with_a_small_buffer();
+    let client = come(&mut bench);
+    let part = "x".repeat(9_000);
+    bench.say(client, format!("POST http://a/up HTTP/1.1\r\nHost: a\r\nContent-Length: 18000\r\n\r\n{part}"));
+    bench.say(client, part);
+    bench.event(client, SocketEvent::Finished);
+    let server = bench.opened();
+    assert_eq!(bench.heard(server).matches('x').count(), 18_000);
+    bench.say(server, FRESH);
+    assert!(bench.heard(client).ends_with("hello") && bench.net.wire(client).finished);
+    // Half a body is nobody's.
+    let client = come(&mut bench);
+    bench.say(client, "POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+    bench.event(client, SocketEvent::Finished);
+    assert!(bench.net.wire(client).reset);
+}
+
+#[test]
+fn requests_that_waited_unread_are_answered_although_their_client_sends_no_more() {
+    let mut bench = on_bench(Config { client_pipeline: 2, ..config() });
+    let client = come(&mut bench);
+    let all: String = (0..5).map(|n| format!("GET http://a/{n} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+    bench.say(client, all);
+    bench.event(client, SocketEvent::Finished);
+    let (first, second) = (bench.opened(), bench.opened());
+    // The second answer waits for the first one: both leave at a time.
+    for server in [second, first, second, first, first] {
+        bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+    }
+    assert_eq!(bench.heard(client).matches("\r\n\r\nx").count(), 5);
+    assert!(bench.net.wire(client).finished);
+}
+
 #[test]
 fn time_runs_out_for_everybody() {
     let mut bench = on_bench(config());

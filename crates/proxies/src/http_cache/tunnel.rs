@@ -31,7 +31,7 @@ impl HttpCache {
     /// A client asks for a tunnel: its server is looked for.
     pub(super) fn begin_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, to: &Target) {
         let Some(client) = self.clients.get_mut(id.0) else { return };
-        client.tunnel = Some(Box::new(Tunnel {
+        let mut tunnel = Tunnel {
             id,
             port: to.port,
             server: None,
@@ -39,7 +39,11 @@ impl HttpCache {
             up: Relay::default(),
             down: Relay::default(),
             moved: cx.now,
-        }));
+        };
+        if client.has_ended {
+            tunnel.up.end();
+        }
+        client.tunnel = Some(Box::new(tunnel));
         let host = to.host.clone();
         self.watch_client(id.0);
         self.look_up(cx, net, Asker::Tunnel(id.0), &host);
