@@ -151,7 +151,9 @@ impl HttpCache {
     /// Hands on what has come of a request's body.
     pub(super) fn upload(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId) {
         let Some(exchange) = self.exchange(id) else { return };
-        let Some(server) = exchange.server.filter(|_| exchange.phase == Phase::Asked) else { return };
+        //= RFC 9110 (10.1.1): a server that answers before it has read the whole request may go on reading.
+        let is_on = matches!(exchange.phase, Phase::Asked | Phase::Answering);
+        let Some(server) = exchange.server.filter(|_| is_on) else { return };
         self.write_server(cx, net, server);
     }
 }

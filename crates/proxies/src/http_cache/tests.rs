@@ -528,6 +528,21 @@ fn bodies_of_requests_pass_and_are_bounded() {
 }
 
 #[test]
+fn a_body_goes_on_while_its_answer_comes() {
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
+    bench.say(client, "POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n");
+    let server = bench.opened();
+    assert!(bench.heard(server).ends_with("\r\n\r\n2\r\nno"));
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\non");
+    bench.say(client, "3\r\nyes\r\n0\r\n\r\n");
+    assert_eq!(bench.heard(server), "\r\n3\r\nyes\r\n0\r\n\r\n");
+    bench.say(server, "es");
+    assert!(bench.heard(client).ends_with("\r\n\r\nones"));
+    assert!(!bench.net.wire(client).finished && bench.app.sizes()[1] == 1, "both connections are kept");
+}
+
+#[test]
 fn the_answer_to_a_get_with_content_is_kept_for_nobody() {
     let mut bench = on_bench(config());
     let fat = "GET http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nevil";
