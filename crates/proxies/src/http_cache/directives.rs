@@ -12,8 +12,8 @@ pub(super) struct Directives {
     pub(super) no_cache: bool,
     pub(super) private: bool,
     pub(super) public: bool,
-    /// `must-revalidate` or `proxy-revalidate`.
     pub(super) must_revalidate: bool,
+    pub(super) proxy_revalidate: bool,
     pub(super) only_if_cached: bool,
     pub(super) max_age: Option<u64>,
     pub(super) s_maxage: Option<u64>,
@@ -55,8 +55,10 @@ impl Directives {
             self.private = true;
         } else if is("public") {
             self.public = true;
-        } else if is("must-revalidate") || is("proxy-revalidate") {
+        } else if is("must-revalidate") {
             self.must_revalidate = true;
+        } else if is("proxy-revalidate") {
+            self.proxy_revalidate = true;
         } else if is("only-if-cached") {
             self.only_if_cached = true;
         } else if is("max-age") {

@@ -41,7 +41,8 @@ pub(super) fn may_store(
     if Directives::of(request).no_store || said.no_store || said.private {
         return false;
     }
-    //= RFC 9111 (3.5): what was asked for in somebody's name is kept only if its server says that it may be.
+    //= RFC 9111 (3.5, 5.2.2.8): what was asked for in somebody's name is kept only if its server says that it may be, which
+    //= proxy-revalidate does not say.
     if request.first("authorization").is_some()
         && !(said.public || said.s_maxage.is_some() || said.must_revalidate)
     {
@@ -193,6 +194,7 @@ mod tests {
     fn an_answer_in_somebodys_name_is_kept_only_if_its_server_says_so() {
         let asked = [("Authorization", "Basic eDp5")];
         assert!(!stores(&asked, 200, &[FRESH]));
+        assert!(!stores(&asked, 200, &[("Cache-Control", "proxy-revalidate, max-age=60")]));
         for word in ["public, max-age=60", "s-maxage=60", "must-revalidate, max-age=60"] {
             assert!(stores(&asked, 200, &[("Cache-Control", word)]), "{word}");
         }

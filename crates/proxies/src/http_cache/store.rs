@@ -63,7 +63,8 @@ impl Stored {
 
     /// Does its server forbid that it is used stale, whatever happens?
     pub(super) fn forbids_stale(&self) -> bool {
-        self.said.must_revalidate || self.said.no_cache || self.said.s_maxage.is_some()
+        let Directives { must_revalidate, proxy_revalidate, no_cache, s_maxage, .. } = self.said;
+        must_revalidate || proxy_revalidate || no_cache || s_maxage.is_some()
     }
 
     fn octets(&self) -> u64 {
@@ -252,7 +253,9 @@ mod tests {
         assert!(kept.suffices(at(10), &asks("max-age=15")) && !kept.suffices(at(10), &asks("min-fresh=45")));
         assert!(kept.suffices(at(64), &asks("max-stale=9")) && !kept.suffices(at(65), &asks("max-stale=9")));
         assert!(kept.suffices(at(9999), &asks("max-stale")));
-        assert!(!stored(1, "max-age=60, must-revalidate", None).suffices(at(60), &asks("max-stale")));
+        for word in ["max-age=60, must-revalidate", "max-age=60, proxy-revalidate"] {
+            assert!(!stored(1, word, None).suffices(at(60), &asks("max-stale")), "{word}");
+        }
         assert!(!stored(1, "max-age=60, no-cache", None).suffices(at(1), &any));
     }
 
