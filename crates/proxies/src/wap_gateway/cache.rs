@@ -1,5 +1,5 @@
-//! Origins' answers that are used again (RFC 9111, of which `max-age` and `Expires` alone): those to GET without a name of a
-//! user, complete and fresh by their own word.
+//! Origins' answers that are used again (RFC 9111, of which `s-maxage`, `max-age` and `Expires` alone): those to GET without
+//! a name or cookies of a user, complete and fresh by their own word.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -75,7 +75,8 @@ impl Cache {
         }
     }
 
-    fn remove(&mut self, address: &str) {
+    /// Forgets what is kept of `address`.
+    pub(super) fn remove(&mut self, address: &str) {
         if let Some(kept) = self.kept.remove(address) {
             self.octets -= kept.octets();
             self.order.retain(|other| other != address);
@@ -101,13 +102,16 @@ fn freshness(status: u16, fields: &Fields) -> Option<Duration> {
     if status != 200 || forbidden || varies || fields.first("set-cookie").is_some() {
         return None;
     }
-    let max_age = fields.list("cache-control").find_map(|directive| {
-        let text = std::str::from_utf8(directive).ok()?;
-        let (name, value) = text.split_once('=')?;
-        name.eq_ignore_ascii_case("max-age").then(|| value.trim_matches('"').parse::<u64>().ok())?
-    });
+    let seconds = |wanted: &str| {
+        fields.list("cache-control").find_map(|directive| {
+            let text = std::str::from_utf8(directive).ok()?;
+            let (name, value) = text.split_once('=')?;
+            name.eq_ignore_ascii_case(wanted).then(|| value.trim_matches('"').parse::<u64>().ok())?
+        })
+    };
     let text = |name| fields.first(name).and_then(|value| std::str::from_utf8(value).ok());
-    let whole = match max_age {
+    //= RFC 9111 (5.2.2.10): what is said to shared caches counts before what is said to all.
+    let whole = match seconds("s-maxage").or_else(|| seconds("max-age")) {
         Some(seconds) => Duration::from_secs(seconds),
         None => lifetime(text("expires")?, text("date"))?,
     };
@@ -128,6 +132,7 @@ mod tests {
         let expires = ("Expires", "Sun, 06 Nov 1994 08:49:57 GMT");
         assert_eq!(fresh(&[expires, ("Date", "Sun, 06 Nov 1994 08:49:37 GMT")]), Some(20));
         assert_eq!(fresh(&[expires]), None);
+        assert_eq!(fresh(&[("Cache-Control", "max-age=60, s-maxage=0")]), Some(0));
         assert_eq!(fresh(&[("Cache-Control", "max-age=60, private=\"x\"")]), None);
         assert_eq!(fresh(&[("Cache-Control", "max-age=60"), ("Vary", "User-Agent")]), None);
         assert_eq!(fresh(&[]), None);

@@ -108,8 +108,8 @@ pub struct Config {
     /// Cookies are kept here for as long as the session lasts; otherwise they go to the client and come from there.
     #[default(true)]
     pub cookies: bool,
-    /// Octets of origins' answers that are kept and used again while they are fresh (RFC 9111, `max-age` and `Expires`
-    /// alone); none: nothing is kept.
+    /// Octets of origins' answers that are kept and used again while they are fresh (RFC 9111, `s-maxage`, `max-age` and
+    /// `Expires` alone); none: nothing is kept.
     pub cache: Option<Octets>,
     /// Web pages become decks for clients that do not take them as they are.
     #[default(true)]

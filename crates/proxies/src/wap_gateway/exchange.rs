@@ -68,6 +68,8 @@ pub(super) struct Exchange {
     pub(super) accept: Weights,
     pub(super) charsets: Weights,
     pub(super) afresh: bool,
+    /// The origin was told who asks.
+    pub(super) is_private: bool,
     pub(super) version: Version,
     /// An order is out.
     pub(super) fetching: bool,

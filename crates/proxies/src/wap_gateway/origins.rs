@@ -12,6 +12,7 @@ use super::fetch::{FetchId, FetchOrder, Fetched};
 use super::gateway::Gateway;
 use super::reply::{self, Reply};
 use super::request;
+use super::session::SECRETS;
 
 /// Octets that a reply takes beside its headers and body: type, status, length of the headers, and what a changed validator
 /// and a content type may take more than reckoned.
@@ -41,20 +42,23 @@ impl Gateway {
     pub(super) fn ask_origin(&mut self, now: Instant, id: FetchId) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let Some(request) = &exchange.request else { return };
-        let may = request.method == Method::Get && !exchange.afresh;
         let is_trusted = exchange.session.is_some_and(|session| self.is_trusted(session));
         let cookies = exchange.session.and_then(|session| self.sessions.get_mut(&session));
         let cookies = cookies.filter(|_| is_trusted);
         let cookies = cookies.and_then(|session| session.jar.header(now, &request.url));
-        if let Some(cache) = self.cache.as_mut().filter(|_| may && cookies.is_none())
-            && let Some(kept) = cache.find(now, request.url.as_str())
-        {
-            self.counters.cache_hits += 1;
-            let mut fields = kept.fields.clone();
-            //= RFC 9111 (5.1): an answer that was kept says how old it is.
-            fields.remove("age");
-            fields.push("Age", kept.age(now).to_string());
-            return self.complete(now, id, kept.status, &fields, kept.body);
+        let is_private = cookies.is_some() || SECRETS.iter().any(|name| request.fields.first(name).is_some());
+        if let Some(cache) = self.cache.as_mut().filter(|_| request.method == Method::Get) {
+            if exchange.afresh {
+                // What was found too old by one is not given to others any more.
+                cache.remove(request.url.as_str());
+            } else if !is_private && let Some(kept) = cache.find(now, request.url.as_str()) {
+                self.counters.cache_hits += 1;
+                let mut fields = kept.fields.clone();
+                //= RFC 9111 (5.1): an answer that was kept says how old it is.
+                fields.remove("age");
+                fields.push("Age", kept.age(now).to_string());
+                return self.complete(now, id, kept.status, &fields, kept.body);
+            }
         }
         let mut request = request.clone();
         if let Some(cookies) = cookies {
@@ -71,6 +75,7 @@ impl Gateway {
         self.orders.push_back(FetchOrder::Start { id, request: Box::new(request) });
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.fetching = true;
+            exchange.is_private = is_private;
         }
         self.set_due(id, Some(deadline));
     }
@@ -89,6 +94,11 @@ impl Gateway {
         };
         if (100..200).contains(&status) {
             return;
+        }
+        let is_safe = matches!(request.method, Method::Get | Method::Head | Method::Options);
+        if let Some(cache) = self.cache.as_mut().filter(|_| !is_safe && matches!(status, 200..=399)) {
+            //= RFC 9111 (4.4): what is kept of an address is of no use once something was changed there.
+            cache.remove(request.url.as_str());
         }
         if self.config.cookies
             && let Some(session) = exchange.session.and_then(|session| self.sessions.get_mut(&session))
@@ -170,7 +180,7 @@ impl Gateway {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let request =
             exchange.request.as_ref().filter(|r| r.method == Method::Get && exchange.redirects == 0);
-        if let Some(request) = request.filter(|_| !exchange.afresh) {
+        if let Some(request) = request.filter(|_| !exchange.afresh && !exchange.is_private) {
             cache.store(now, request.url.as_str(), status, fields, body);
         }
     }

@@ -43,7 +43,7 @@ pub(super) struct ClientRequest {
     pub(super) accept: Weights,
     /// Character sets that it takes.
     pub(super) charsets: Weights,
-    /// It does not want what was kept, or must not have it.
+    /// It does not want what was kept.
     pub(super) afresh: bool,
     /// Which numbers of headers it knows, if it says so here.
     pub(super) version: Option<Version>,
@@ -56,8 +56,6 @@ pub(super) struct Manner<'a> {
     pub(super) name: &'a str,
     /// It can make decks of web pages.
     pub(super) converts_html: bool,
-    /// It keeps cookies itself.
-    pub(super) keeps_cookies: bool,
 }
 
 /// The request to the origin, without cookies of ours.
@@ -106,11 +104,9 @@ pub(super) fn map(
         |name, word: &str| headers::values(&all, name).any(|value| value.to_ascii_lowercase().contains(word));
     let afresh =
         said("cache-control", "no-cache") || said("cache-control", "no-store") || said("pragma", "no-cache");
-    let private = headers::values(&all, "authorization").next().is_some()
-        || !manner.keeps_cookies && headers::values(&all, "cookie").next().is_some();
     let request = FetchRequest { method: http, url, fields, body };
     let version = session::version(&all);
-    Ok(ClientRequest { request, accept, charsets, afresh: afresh || private, version })
+    Ok(ClientRequest { request, accept, charsets, afresh, version })
 }
 
 /// The methods that origins get to see. TRACE would show the client fields that are none of its business (RFC 9110, 9.3.8);
@@ -227,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    const MANNER: Manner<'static> = Manner { name: "gw", converts_html: true, keeps_cookies: true };
+    const MANNER: Manner<'static> = Manner { name: "gw", converts_html: true };
 
     fn compact(list: &[(&str, &str)]) -> Vec<u8> {
         let mut out = Vec::new();

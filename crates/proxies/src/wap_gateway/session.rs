@@ -11,7 +11,7 @@ use super::cookies::Jar;
 use super::headers::{self, Headers};
 
 /// Headers that are a client's secrets.
-const SECRETS: [&str; 2] = ["authorization", "cookie"];
+pub(super) const SECRETS: [&str; 2] = ["authorization", "cookie"];
 
 /// One session.
 #[derive(Clone, Debug)]

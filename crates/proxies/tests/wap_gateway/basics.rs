@@ -104,13 +104,71 @@ fn cookies_are_kept_for_the_session() {
 #[test]
 fn what_is_fresh_is_not_asked_again() {
     let origin = |_: &_| answer(200, &[("Content-Type", WML), ("Cache-Control", "max-age=60")], DECK);
-    let config = Config { cache: Some(airloom_base::units::Octets(10_000)), ..Config::default() };
-    let mut pair = Pair::open(config, origin);
+    let mut pair = Pair::open(with_a_cache(), origin);
     assert_eq!(pair.get("http://origin/").header("age"), None);
     pair.run(Duration::from_secs(10), |_| false);
     assert_eq!(pair.get("http://origin/").header("age"), Some("10"));
     let reload = compact(&[("Cache-Control", "no-cache")]);
     pair.ask(Method::Get, "http://origin/", reload, Bytes::new());
+    assert_eq!((pair.asked.len(), pair.gateway.counters().cache_hits), (2, 1));
+}
+
+fn with_a_cache() -> Config {
+    Config { cache: Some(airloom_base::units::Octets(10_000)), ..Config::default() }
+}
+
+#[test]
+fn what_was_made_for_somebodys_cookies_is_given_to_nobody_else() {
+    let origin = |request: &airloom_proxies::wap_gateway::FetchRequest| {
+        let list: &[(&str, &str)] = match request.url.path() {
+            "/login" => &[("Content-Type", WML), ("Set-Cookie", "id=7; Path=/")],
+            _ => &[("Content-Type", WML), ("Cache-Control", "max-age=60")],
+        };
+        answer(200, list, DECK)
+    };
+    let mut pair = Pair::open(with_a_cache(), origin);
+    // A client may keep its cookies itself.
+    let own = compact(&[("Cookie", "id=8")]);
+    pair.ask(Method::Get, "http://origin/own", own, Bytes::new());
+    pair.get("http://origin/login");
+    pair.get("http://origin/account");
+    pair.client.disconnect(pair.now);
+    pair.run(Duration::from_secs(1), |_| false);
+    pair.connect(0, &[]);
+    pair.get("http://origin/account");
+    pair.get("http://origin/own");
+    assert_eq!((pair.asked.len(), pair.gateway.counters().cache_hits), (5, 0));
+    pair.get("http://origin/account");
+    assert_eq!(pair.gateway.counters().cache_hits, 1, "what was asked for without any is for all");
+}
+
+#[test]
+fn what_was_changed_or_asked_for_anew_is_kept_no_longer() {
+    let origin = |_: &_| answer(200, &[("Content-Type", WML), ("Cache-Control", "max-age=60")], DECK);
+    let mut pair = Pair::open(with_a_cache(), origin);
+    let reload = compact(&[("Cache-Control", "no-cache")]);
+    let form = with_type("text/plain", &[]);
+    for (method, headers) in [
+        (Method::Get, reload),
+        (Method::Post, form.clone()),
+        (Method::Put, form),
+        (Method::Delete, Bytes::new()),
+    ] {
+        pair.get("http://origin/");
+        let before = pair.asked.len();
+        pair.ask(method, "http://origin/", headers, Bytes::new());
+        pair.get("http://origin/");
+        assert_eq!(pair.asked.len(), before + 2, "{method:?}");
+    }
+    // What failed has changed nothing.
+    let failing = |request: &airloom_proxies::wap_gateway::FetchRequest| {
+        let status = if request.method.name() == "GET" { 200 } else { 500 };
+        answer(status, &[("Content-Type", WML), ("Cache-Control", "max-age=60")], DECK)
+    };
+    let mut pair = Pair::open(with_a_cache(), failing);
+    pair.get("http://origin/");
+    pair.ask(Method::Delete, "http://origin/", Bytes::new(), Bytes::new());
+    pair.get("http://origin/");
     assert_eq!((pair.asked.len(), pair.gateway.counters().cache_hits), (2, 1));
 }
 
