@@ -9,7 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use airloom_apps::fetch::FetchError;
 use airloom_apps::net::{Connections, Deadlines};
 use airloom_base::service::Passing;
-use airloom_base::{App, AppParts, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{
+    App, AppParts, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary,
+};
 use serde_json::Value;
 
 use super::client::Client;
@@ -241,6 +243,7 @@ impl HttpCache {
                 self.pump_tunnel(cx, net, socket);
             }
             SocketEvent::Finished => self.client_ended(cx, net, socket),
+            SocketEvent::Closed(CloseReason::Finished) if self.leave_tunnel(cx, net, socket) => {}
             SocketEvent::Closed(_) => self.forget_client(cx, net, socket),
             SocketEvent::Accepted { .. }
             | SocketEvent::Asked { .. }

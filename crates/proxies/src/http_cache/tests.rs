@@ -590,6 +590,47 @@ fn a_tunnel_carries_octets_both_ways_and_ends() {
     assert_eq!(bench.app.counters().tunnels, 1);
 }
 
+#[test]
+fn a_tunnel_that_ends_carries_what_was_on_its_way() {
+    let tunnel = || {
+        let mut bench = on_bench(config());
+        let client = come(&mut bench);
+        bench.say(client, "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n");
+        let server = bench.opened();
+        bench.heard(client);
+        (bench, client, server)
+    };
+    let ends = |bench: &mut AppBench<HttpCache>, first: SocketId, last: SocketId| {
+        bench.event(first, SocketEvent::Finished);
+        assert!(bench.net.wire(last).finished);
+        bench.net.wire(first).room = Some(3);
+        bench.say(last, "farewell");
+        bench.event(last, SocketEvent::Finished);
+        bench.event(last, SocketEvent::Closed(CloseReason::Finished));
+        assert_eq!(bench.heard(first), "far");
+        bench.net.wire(first).room = None;
+        bench.event(first, SocketEvent::Writable);
+        assert_eq!(bench.heard(first), "ewell");
+        assert!(bench.net.wire(first).finished && !bench.net.wire(first).reset);
+        bench.event(first, SocketEvent::Closed(CloseReason::Finished));
+        assert_eq!(bench.app.sizes()[..2], [0, 0]);
+    };
+    let (mut bench, client, server) = tunnel();
+    ends(&mut bench, client, server);
+    let (mut bench, client, server) = tunnel();
+    ends(&mut bench, server, client);
+    // Nobody waits for ever.
+    let (mut bench, client, server) = tunnel();
+    bench.net.wire(server).room = Some(0);
+    bench.event(server, SocketEvent::Finished);
+    bench.say(client, "farewell");
+    bench.event(client, SocketEvent::Finished);
+    bench.event(client, SocketEvent::Closed(CloseReason::Finished));
+    bench.wait(601);
+    assert!(bench.net.wire(server).reset);
+    assert_eq!(bench.app.sizes()[..2], [0, 0]);
+}
+
 /// Octets for whichever socket is there.
 #[derive(Clone, Debug)]
 enum Deed {

@@ -20,6 +20,8 @@ pub(super) struct Tunnel {
     #[getset(get_copy = "pub(super)")]
     server: Option<SocketId>,
     is_open: bool,
+    /// The client's side is over, and what came of it is on its way.
+    has_left: bool,
     pub(super) up: Relay,
     down: Relay,
     pub(super) moved: Instant,
@@ -36,6 +38,7 @@ impl HttpCache {
             port: to.port,
             server: None,
             is_open: false,
+            has_left: false,
             up: Relay::default(),
             down: Relay::default(),
             moved: cx.now,
@@ -108,11 +111,11 @@ impl HttpCache {
         let buffer = self.buffer;
         let Some(client) = self.clients.get_mut(socket) else { return };
         let Some(tunnel) = client.tunnel.as_mut().filter(|t| t.is_open) else { return };
-        let Some(server) = tunnel.server else { return };
+        let (client, server) = (Some(socket).filter(|_| !tunnel.has_left), tunnel.server);
         let mut work =
             Reading { read_size: buffer, buffer, cost: airloom_base::Duration::ZERO, busy: cx.now };
-        let moved = tunnel.up.pump(cx, net, Some(socket), Some(server), &mut work)
-            | tunnel.down.pump(cx, net, Some(server), Some(socket), &mut work);
+        let moved = tunnel.up.pump(cx, net, client, server, &mut work)
+            | tunnel.down.pump(cx, net, server, client, &mut work);
         if moved {
             tunnel.moved = cx.now;
         }
@@ -139,23 +142,30 @@ impl HttpCache {
         let Some(socket) = self.tunnels.remove(server) else { return };
         let Some(tunnel) = self.clients.get_mut(socket).and_then(|c| c.tunnel.as_mut()) else { return };
         tunnel.server = None;
+        if tunnel.has_left {
+            return self.forget_client(cx, net, socket);
+        }
         if !tunnel.is_open {
             self.counters.server_failed += 1;
             return self.refuse_tunnel(cx, net, socket, if why == CloseReason::TimedOut { 504 } else { 502 });
         }
         if why == CloseReason::Finished {
-            // What it sent before its end is still on its way to the client.
+            //= RFC 9110 (9.3.6): what it sent before its end is still on its way to the client.
             tunnel.down.end();
-            let mut work = Reading {
-                read_size: self.buffer,
-                buffer: self.buffer,
-                cost: airloom_base::Duration::ZERO,
-                busy: cx.now,
-            };
-            tunnel.down.pump(cx, net, None, Some(socket), &mut work);
+            self.pump_tunnel(cx, net, socket);
         } else {
             net.reset(cx, socket);
             self.forget_client(cx, net, socket);
         }
+    }
+
+    /// The client's side is over as it should be. False if no server waits for what came of it.
+    pub(super) fn leave_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        let tunnel = self.clients.get_mut(socket).and_then(|c| c.tunnel.as_mut());
+        let Some(tunnel) = tunnel.filter(|t| t.is_open && t.server.is_some()) else { return false };
+        tunnel.up.end();
+        tunnel.has_left = true;
+        self.pump_tunnel(cx, net, socket);
+        true
     }
 }
