@@ -119,7 +119,8 @@ impl Store {
     /// The answer for a request, fresh or not.
     pub(super) fn find(&mut self, key: &Bytes, request: &Fields) -> Option<Arc<Stored>> {
         let entry = self.entries.get_mut(key)?;
-        let found = entry.variants.iter().find(|v| policy::selects(&v.varying, request))?;
+        //= RFC 9111 (4): of several answers that suit a request the most recent one; the newest is last.
+        let found = entry.variants.iter().rev().find(|v| policy::selects(&v.varying, request))?;
         let found = Arc::clone(found);
         self.next += 1;
         if let Some(key) = self.uses.remove(&entry.used) {
@@ -291,6 +292,8 @@ mod tests {
         assert_eq!(length(&mut store, "a"), Some(30));
         assert_eq!(length(&mut store, "b"), Some(20));
         assert_eq!(length(&mut store, "c"), None);
+        store.insert(&key, stored(40, "max-age=60", None));
+        assert_eq!(length(&mut store, "a"), Some(40), "of several that suit the newest");
         let all: Vec<String> = (0..20).map(|n| n.to_string()).collect();
         for accept in &all {
             let mut variant = (*stored(10, "max-age=60", None)).clone();
