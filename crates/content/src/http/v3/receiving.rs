@@ -333,9 +333,9 @@ impl Connection {
     /// Works on what has come of a request or an answer.
     fn read_on(&mut self, stream: u64) -> Result<(), Error> {
         loop {
-            let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.blocked.is_none()) else {
-                return Ok(());
-            };
+            // What follows on a stream that is heard no more (a head was too large) means nothing.
+            let hears = |entry: &&mut Stream| entry.hears && entry.blocked.is_none();
+            let Some(entry) = self.streams.get_mut(&stream).filter(hears) else { return Ok(()) };
             let piece = entry.input.poll()?;
             let begun = entry.input.begun.take();
             let has_ended = entry.has_ended;

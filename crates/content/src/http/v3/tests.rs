@@ -292,6 +292,27 @@ fn bodies_of_requests_and_heads_that_are_too_large() {
 }
 
 #[test]
+fn what_follows_a_head_that_is_too_large_means_nothing() {
+    // The value of `a` has 20,000 octets.
+    let block = [0, 0, 0xd1, 0xd7, 0xc1, 0x21, b'a', 0x7f, 0xa1, 0x9b, 0x01];
+    let large = frame::emit(kind::HEADERS, &[&block[..], &[b'b'; 20_000]].concat());
+    for rest in [frame::emit(kind::DATA, b"abc"), asks()] {
+        let mut server = server();
+        actions(&mut server);
+        server.opened(0);
+        feed(&mut server, 0, &[&large[..], &rest].concat());
+        server.ended(0);
+        assert_eq!(events(&mut server), []);
+        let said = actions(&mut server);
+        assert!(
+            matches!(&said[..], [Transmit::Stop(0, ErrorCode::NO_ERROR), Transmit::Write { ends: true, .. }]),
+            "{said:?}"
+        );
+        assert_eq!(server.open_streams(), 0);
+    }
+}
+
+#[test]
 fn interim_answers_trailers_and_head() {
     let mut two = Two::new(Options::default(), Options::default());
     let mut head = get("/");
