@@ -90,6 +90,12 @@ impl Client {
         }
     }
 
+    /// The first exchange, if it waits for a connection to its server.
+    fn waiting(&self) -> Option<&Exchange> {
+        let waits = |x: &&Exchange| x.phase == Phase::Asked && x.server.is_none() && x.out.is_empty();
+        self.exchanges.front().filter(|_| self.tunnel.is_none()).filter(waits)
+    }
+
     fn is_idle(&self) -> bool {
         self.exchanges.is_empty() && self.reader.is_between_messages()
     }
@@ -266,6 +272,9 @@ impl HttpCache {
         if client.hang_up_if_idle(cx, net, socket) {
             return self.watch_client(socket);
         }
+        if let Some(number) = client.waiting().map(|first| first.number) {
+            return self.fail_or_stale(cx, net, (socket, number), 504);
+        }
         if client.has_hung_up() {
             let before = std::mem::replace(&mut client.under_way, net.unacknowledged(socket));
             if client.under_way > 0 && client.under_way != before {
@@ -357,6 +366,8 @@ impl super::config::Config {
             None if client.is_idle() => client.moved + self.idle_timeout,
             None => client.head_since.unwrap_or(client.moved) + self.head_timeout,
             Some(first) if !first.out.is_empty() => client.moved + self.stall_timeout,
+            // Others may keep all connections to the server busy for as long as they like.
+            Some(first) if client.waiting().is_some() => first.asked + self.server_timeout,
             // The last request has a body that the client owes us.
             Some(_)
                 if client.input == Input::Body

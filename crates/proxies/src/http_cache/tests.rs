@@ -497,6 +497,29 @@ fn time_runs_out_for_everybody() {
 }
 
 #[test]
+fn a_request_that_waits_for_a_connection_to_its_server_has_an_end() {
+    let mut bench = on_bench(Config { server_connections: 1, ..config() });
+    let (slow, waiting) = (come(&mut bench), come(&mut bench));
+    bench.say(slow, GET);
+    let server = bench.opened();
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    bench.say(waiting, "GET http://a/y HTTP/1.1\r\nHost: a\r\n\r\n");
+    for _ in 0..5 {
+        bench.wait(10);
+        bench.say(server, "x");
+    }
+    assert_eq!(bench.heard(waiting), "");
+    bench.wait(10);
+    assert!(bench.heard(waiting).starts_with("HTTP/1.1 504 ") && !bench.net.wire(waiting).finished);
+    // What is answered slowly is answered.
+    bench.say(server, "x".repeat(95));
+    assert!(bench.heard(slow).ends_with(&"x".repeat(100)));
+    bench.heard(server);
+    bench.say(waiting, GET);
+    assert!(bench.heard(server).starts_with("GET /x"), "the connection is free, and nobody waits any more");
+}
+
+#[test]
 fn bodies_of_requests_pass_and_are_bounded() {
     let mut bench = on_bench(Config { max_upload: Some(airloom_base::units::Octets(10)), ..config() });
     let client = come(&mut bench);
