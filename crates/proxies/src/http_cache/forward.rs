@@ -19,7 +19,7 @@ const OF_THE_HOP: &[&str] = &[
 ];
 
 /// The fields that are passed on: without those of the hop, which the Connection field may name more of.
-fn end_to_end(fields: &Fields) -> impl Iterator<Item = &Field> {
+pub(super) fn end_to_end(fields: &Fields) -> impl Iterator<Item = &Field> {
     //= RFC 9110 (7.6.1): Connection is looked at before anything is passed on.
     let named: Vec<&[u8]> =
         if fields.first("connection").is_some() || fields.first("proxy-connection").is_some() {

@@ -6,6 +6,7 @@ use airloom_content::http::message::{Fields, Method};
 use bytes::Bytes;
 
 use super::directives::{Directives, number};
+use super::forward::end_to_end;
 
 /// A guess at freshness never exceeds this.
 const GUESS: u64 = 24 * 3600;
@@ -105,7 +106,8 @@ pub(super) fn selects(varying: &[(String, Option<Bytes>)], request: &Fields) -> 
 
 /// The lines of a field as one list without spaces around its members (RFC 9111, 4.1).
 fn normal(fields: &Fields, name: &str) -> Option<Bytes> {
-    fields.first(name)?;
+    //= RFC 9110 (7.6.1): a field that Connection names is not passed on: for the server that answers it is not there.
+    end_to_end(fields).find(|field| field.name.eq_ignore_ascii_case(name.as_bytes()))?;
     Some(fields.list(name).collect::<Vec<_>>().join(&b","[..]).into())
 }
 
@@ -239,6 +241,16 @@ mod tests {
         assert!(selects(&varying, &fields(&[("accept", "a"), ("Accept", "b")])));
         assert!(!selects(&varying, &fields(&[("Accept", "a")])));
         assert!(!selects(&varying, &fields(&[("Accept", "a, b"), ("Accept-Language", "de")])));
+    }
+
+    #[test]
+    fn a_variant_is_not_chosen_by_what_was_not_passed_on() {
+        let vary = fields(&[("Vary", "Accept-Language")]);
+        let said = fields(&[("Accept-Language", "de")]);
+        let hidden = fields(&[("Accept-Language", "de"), ("Connection", "accept-language")]);
+        assert!(!selects(&varying(&vary, &hidden), &said), "its server has seen no language");
+        assert!(selects(&varying(&vary, &hidden), &fields(&[])));
+        assert!(!selects(&varying(&vary, &said), &hidden));
     }
 
     #[test]
