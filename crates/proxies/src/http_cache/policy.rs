@@ -68,19 +68,19 @@ pub(super) fn has_validator(fields: &Fields) -> bool {
     fields.first("etag").is_some() || fields.first("last-modified").is_some()
 }
 
-/// Seconds for which an answer is fresh from the moment it was made.
-pub(super) fn lifetime(fields: &Fields, said: &Directives, made: u64, assumed: u64) -> u64 {
+/// Seconds for which an answer is fresh from the moment it was made, if anybody knows which that was.
+pub(super) fn lifetime(fields: &Fields, said: &Directives, made: Option<u64>, assumed: u64) -> u64 {
     //= RFC 9111 (4.2.1): s-maxage, then max-age, then Expires, then a guess.
     if let Some(seconds) = said.s_maxage.or(said.max_age) {
         return seconds;
     }
     if fields.first("expires").is_some() {
-        //= RFC 9111 (5.3): a date that is none is in the past.
-        return date(fields, "expires").map_or(0, |at| at.saturating_sub(made));
+        //= RFC 9111 (4.2.1, 5.3): it counts from Date; a date that is none is in the past.
+        return date(fields, "expires").zip(made).map_or(0, |(at, made)| at.saturating_sub(made));
     }
     //= RFC 9111 (4.2.2): a tenth of the time since it was changed.
     match date(fields, "last-modified") {
-        Some(changed) => (made.saturating_sub(changed) / 10).min(GUESS),
+        Some(changed) => made.map_or(0, |made| made.saturating_sub(changed) / 10).min(GUESS),
         None => assumed,
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     fn lifetimes_in_their_order() {
         let of = |lines: &Lines| {
             let fields = fields(lines);
-            lifetime(&fields, &Directives::of(&fields), 784_111_777, 5)
+            lifetime(&fields, &Directives::of(&fields), Some(784_111_777), 5)
         };
         let expires = ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT");
         assert_eq!(of(&[("Cache-Control", "max-age=9, s-maxage=7"), expires]), 7);
@@ -220,6 +220,14 @@ mod tests {
             "no date of the years since 1970"
         );
         assert_eq!(of(&[("Last-Modified", "Sun, 04 Jan 1970 00:00:00 GMT")]), GUESS);
+        assert_eq!(of(&[]), 5);
+    }
+
+    #[test]
+    fn a_date_without_a_day_to_count_from_makes_nothing_fresh() {
+        let of = |lines: &Lines| lifetime(&fields(lines), &Directives::default(), None, 5);
+        assert_eq!(of(&[("Expires", "Sun, 06 Nov 1994 08:50:37 GMT")]), 0);
+        assert_eq!(of(&[("Last-Modified", "Sun, 06 Nov 1994 08:48:37 GMT")]), 0);
         assert_eq!(of(&[]), 5);
     }
 

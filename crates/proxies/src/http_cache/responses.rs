@@ -97,7 +97,7 @@ impl HttpCache {
             && !exchange.has_content
             && policy::may_store(&method, &exchange.head.fields, head.status, &fields, &said, assumed > 0)
         {
-            let made = policy::date(&fields, "date").or(today).unwrap_or(0);
+            let made = policy::date(&fields, "date").or(today);
             let kept = without_age(&fields);
             exchange.keeping = Some(Keeping {
                 stored: Stored {
@@ -241,7 +241,7 @@ fn freshened(kept: &Stored, news: &Fields, cx: &Cx, today: Option<u64>, took: u6
         fields.push("Date", policy::date_text(today));
     }
     let said = Directives::of(&fields);
-    let made = policy::date(&fields, "date").or(today).unwrap_or(0);
+    let made = policy::date(&fields, "date").or(today);
     let without = without_age(&fields);
     Stored {
         lines: lines(&without),
