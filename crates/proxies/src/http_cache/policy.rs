@@ -89,7 +89,8 @@ pub(super) fn lifetime(fields: &Fields, said: &Directives, made: Option<u64>, as
 pub(super) fn initial_age(fields: &Fields, now: Option<u64>, took: u64) -> u64 {
     //= RFC 9111 (4.2.3): the larger of what the date says and what caches on the way say.
     let apparent = now.zip(date(fields, "date")).map_or(0, |(now, made)| now.saturating_sub(made));
-    let told = fields.first("age").and_then(number).unwrap_or(0);
+    //= RFC 9111 (5.1): of several the first one.
+    let told = fields.list("age").next().and_then(number).unwrap_or(0);
     apparent.max(told.saturating_add(took))
 }
 
@@ -237,6 +238,7 @@ mod tests {
         assert_eq!(initial_age(&fields(&[date]), Some(784_111_780), 1), 3);
         assert_eq!(initial_age(&fields(&[date, ("Age", "9")]), Some(784_111_780), 1), 10);
         assert_eq!(initial_age(&fields(&[date]), None, 2), 2);
+        assert_eq!(initial_age(&fields(&[("Age", "600, 1200")]), None, 0), 600);
         assert_eq!(initial_age(&fields(&[("Age", "-1")]), Some(0), 0), 0);
         assert_eq!(date_text(784_111_777), date.1);
     }

@@ -85,7 +85,8 @@ impl Cache {
 }
 
 fn age(fields: &Fields) -> u64 {
-    let age = fields.first("age").and_then(|age| std::str::from_utf8(age).ok());
+    //= RFC 9111 (5.1): of several the first one.
+    let age = fields.list("age").next().and_then(|age| std::str::from_utf8(age).ok());
     age.and_then(|age| age.parse().ok()).unwrap_or(0)
 }
 
@@ -129,6 +130,7 @@ mod tests {
     #[test]
     fn answers_are_fresh_for_as_long_as_they_say() {
         assert_eq!(fresh(&[("Cache-Control", "public, max-age=60"), ("Age", "20")]), Some(40));
+        assert_eq!(fresh(&[("Cache-Control", "max-age=60"), ("Age", "20, 30")]), Some(40));
         let expires = ("Expires", "Sun, 06 Nov 1994 08:49:57 GMT");
         assert_eq!(fresh(&[expires, ("Date", "Sun, 06 Nov 1994 08:49:37 GMT")]), Some(20));
         assert_eq!(fresh(&[expires]), None);
