@@ -82,7 +82,8 @@ pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead>
         pseudo(&mut lines, [b":method", b":scheme", b":authority", b":path"])?;
     let method = Method::from_name(std::str::from_utf8(&method?).ok()?);
     let authority = authority.unwrap_or_default();
-    if !is_visible(&authority) || !method.name().bytes().all(|b| b.is_ascii_graphic()) {
+    let name = method.name();
+    if !is_visible(&authority) || name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic()) {
         return None;
     }
     let mut fields = Fields::default();
@@ -275,6 +276,7 @@ mod tests {
         assert_eq!(request(&[(":method", "GET"), (":scheme", "http"), (":path", "")]), None);
         assert_eq!(request(&[(":method", "GET"), (":scheme", "http"), (":path", "*")]), None);
         assert_eq!(request(&[(":method", "CONNECT"), (":path", "/"), (":authority", "a:1")]), None);
+        assert_eq!(request(&[(":method", ""), (":scheme", "http"), (":path", "/")]), None);
     }
 
     #[test]
