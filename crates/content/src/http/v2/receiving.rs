@@ -8,6 +8,7 @@ use super::flow::ReceiveWindow;
 use super::frame::{Frame, HEADER, Header, flag, kind};
 use super::hpack::Block;
 use super::input::Piece;
+use super::settings::ENABLE_PUSH;
 use super::stream::Stream;
 use super::{Error, ErrorCode, Priority};
 use crate::http::budget::Budget;
@@ -293,6 +294,10 @@ impl Connection {
         self.has_settings = true;
         let before = self.peer;
         for (identifier, value) in values {
+            //= RFC 9113 (6.5.2): a server never says that it takes pushes, which nobody makes to it.
+            if !self.is_server && (*identifier, *value) == (ENABLE_PUSH, 1) {
+                return Err(protocol("a server that takes pushes"));
+            }
             self.peer.apply(*identifier, *value)?;
         }
         let difference = i64::from(self.peer.initial_window_size) - i64::from(before.initial_window_size);

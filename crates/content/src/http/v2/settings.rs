@@ -7,7 +7,7 @@ use super::flow::MOST;
 use super::frame::LEAST_MAX_FRAME;
 
 const HEADER_TABLE_SIZE: u16 = 0x1;
-const ENABLE_PUSH: u16 = 0x2;
+pub(super) const ENABLE_PUSH: u16 = 0x2;
 const MAX_CONCURRENT_STREAMS: u16 = 0x3;
 const INITIAL_WINDOW_SIZE: u16 = 0x4;
 const MAX_FRAME_SIZE: u16 = 0x5;

@@ -367,6 +367,10 @@ fn frames_that_break_rules_of_the_connection() {
     let mut client = Connection::client(Options::default());
     let (events, _) = hear(&mut client, frame(6, 0, 0, &[0; 8]));
     assert_eq!(failure(&events), Some(ErrorCode::PROTOCOL_ERROR), "the first frame is not SETTINGS");
+    for (value, wrong) in [(0, None), (1, Some(ErrorCode::PROTOCOL_ERROR))] {
+        let (events, _) = hear(&mut Connection::client(Options::default()), settings(2, value));
+        assert_eq!(failure(&events), wrong, "ENABLE_PUSH={value} of a server");
+    }
 }
 
 #[test]
