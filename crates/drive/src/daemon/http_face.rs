@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::listening::listener;
+use super::listening::{NO_ROOM, listener};
 use super::{browser_guard, prometheus};
 
 /// How long the head of a request may take.
@@ -72,7 +72,10 @@ pub fn serve(
     let names: Arc<[String]> = names.into();
     tokio::task::spawn_local(async move {
         while let Ok(place) = Arc::clone(&room).acquire_owned().await {
-            let Ok((stream, _)) = listener.accept().await else { continue };
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(NO_ROOM).await;
+                continue;
+            };
             let (calls, names) = (calls.clone(), Arc::clone(&names));
             tokio::task::spawn_local(async move {
                 let service =

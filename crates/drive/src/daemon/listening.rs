@@ -3,9 +3,13 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::LocalSet;
+
+/// How long to wait where the kernel has no room for another connection.
+pub(super) const NO_ROOM: Duration = Duration::from_millis(100);
 
 /// Why a daemon could not begin.
 #[derive(Debug)]

@@ -13,12 +13,11 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::spawn_local;
 
+use super::super::listening::NO_ROOM;
 use super::Served;
 use super::core::{Orders, Shared};
 use super::net::{News, reason};
 
-/// How long to wait where the kernel has no room for another connection.
-const NO_ROOM: Duration = Duration::from_millis(100);
 /// How long a name may take.
 const LOOKUP: Duration = Duration::from_secs(10);
 
