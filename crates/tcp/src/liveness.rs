@@ -11,6 +11,8 @@ pub(super) struct Liveness {
     /// When data (or a probe) was sent last.
     #[getset(get_copy = "pub")]
     last_sent: Instant,
+    /// When the window last began anew because nothing had been sent for long.
+    restarted_at: Instant,
     /// When data was sent again last.
     #[getset(get_copy = "pub")]
     last_resent: Instant,
@@ -38,6 +40,7 @@ impl Liveness {
     pub fn new(now: Instant) -> Self {
         Liveness {
             last_sent: now,
+            restarted_at: now,
             last_resent: now,
             last_received: now,
             stalled_since: now,
@@ -63,6 +66,16 @@ impl Liveness {
     #[inline]
     pub fn sent(&mut self, now: Instant) {
         self.last_sent = now;
+    }
+
+    /// The window begins anew, since nothing was sent for long.
+    pub fn restarted(&mut self, now: Instant) {
+        self.restarted_at = now;
+    }
+
+    /// Since when nothing is sent, as the window has it: an idle time that it began anew for is over.
+    pub fn idle_since(&self) -> Instant {
+        self.last_sent.max(self.restarted_at)
     }
 
     /// Data leaves: the peer's window is open.

@@ -570,7 +570,7 @@ impl Sender {
     #[inline(never)]
     fn restart_if_idle(&mut self, now: Instant) {
         let rto = self.rto();
-        let idle = now.since(self.liveness.last_sent());
+        let idle = now.since(self.liveness.idle_since());
         if idle <= rto || self.sent_something {
             return;
         }
@@ -581,7 +581,8 @@ impl Sender {
             IdleRestart::InitialWindow => self.window.restart(initial),
             IdleRestart::Halve => self.window.decay(idle, rto, initial),
         }
-        self.liveness.sent(now);
+        //= RFC 9438 (4.2): the controller is told of the whole idle time, so this is not when something was sent.
+        self.liveness.restarted(now);
         self.usage.restart(now);
     }
 

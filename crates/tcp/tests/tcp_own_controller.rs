@@ -25,6 +25,8 @@ struct Heard {
     app_limited: u64,
     recoveries: u64,
     timeouts: u64,
+    /// The longest time with nothing outstanding that was told.
+    idle: Option<Duration>,
 }
 
 /// A model of the path as BBR has one: the fastest delivery, the least round-trip time; a quarter faster than that, with two
@@ -84,6 +86,10 @@ struct Counting(Arc<Mutex<Heard>>);
 impl Controller for Counting {
     fn about(&self) -> About {
         About::new(Hears::News)
+    }
+    fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
+        let mut heard = self.0.lock().unwrap();
+        heard.idle = heard.idle.max(departure.idle);
     }
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
         let mut heard = self.0.lock().unwrap();
@@ -200,5 +206,19 @@ fn marks_are_counted_whichever_way_losses_are_found() {
         assert!(marks > 0 && heard.marked >= marks * MSS, "{profile:?}: {marks} {heard:?}");
         // From a mark to CWR is a round trip.
         assert!(heard.marked < heard.delivered / 2, "{profile:?}: {marks} {heard:?}");
+    }
+}
+
+#[test]
+fn an_idle_time_is_told_whole_although_the_window_begins_anew() {
+    for profile in [Profile::Linux, Profile::Rfc] {
+        let (mut pair, heard) = pair_with(&profile.settings(), |heard| Box::new(Counting(heard)));
+        pair.open(End::Client);
+        goodput(&mut pair, 200 * MSS);
+        let minute = Duration::from_secs(60);
+        pair.drive_until(pair.now + minute);
+        goodput(&mut pair, 200 * MSS);
+        let idle = heard.lock().unwrap().idle;
+        assert!(idle.is_some_and(|idle| idle > minute), "{profile:?}: {idle:?}");
     }
 }
