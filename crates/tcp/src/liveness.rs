@@ -21,6 +21,9 @@ pub(super) struct Liveness {
     last_received: Instant,
     /// Since when there is no progress; meaningful while timeouts follow each other.
     stalled_since: Instant,
+    /// Timeouts since then: of one and the same segment.
+    #[getset(get_copy = "pub")]
+    timeouts: u8,
     /// When the first SYN left.
     #[getset(get_copy = "pub")]
     syn_sent_at: Instant,
@@ -44,6 +47,7 @@ impl Liveness {
             last_resent: now,
             last_received: now,
             stalled_since: now,
+            timeouts: 0,
             syn_sent_at: now,
             syns_lost: 0,
             probes: 0,
@@ -101,6 +105,12 @@ impl Liveness {
     #[inline]
     pub fn progressed(&mut self, now: Instant) {
         self.stalled_since = now;
+        self.timeouts = 0;
+    }
+
+    /// The retransmission timer has expired once more.
+    pub fn timed_out(&mut self) {
+        self.timeouts = self.timeouts.saturating_add(1);
     }
 
     /// The first of some timeouts: there was no progress since data left last.

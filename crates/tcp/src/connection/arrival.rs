@@ -173,6 +173,7 @@ impl Connection {
     fn syn_acknowledged(&mut self, now: Instant, h: &Header, ack: u64) {
         self.tx.snd.acknowledge(ack);
         let tx = &mut self.tx;
+        tx.liveness.progressed(now);
         if tx.liveness.syns_lost() == 0 {
             let rtt = now.since(tx.liveness.syn_sent_at());
             tx.sample_rtt(rtt, 1);

@@ -196,7 +196,7 @@ impl Socket {
         Info {
             state: c.state,
             ca_state: c.tx.mode as u8,
-            retransmits: c.tx.rtt().backoff(),
+            retransmits: c.tx.liveness.timeouts(),
             probes: c.tx.liveness.probes().max(c.tx.liveness.keepalives()),
             backoff: c.tx.rtt().backoff().max(c.tx.liveness.probes()),
             timestamps: c.tx.agreed().timestamps,

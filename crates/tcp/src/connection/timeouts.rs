@@ -43,12 +43,14 @@ impl Connection {
             return;
         }
         let limit = if handshake { self.tx.config.syn_give_up } else { self.tx.config.give_up };
-        if self.tx.rtt().backoff() == 0 && !handshake {
+        //= RFC 9293 (3.8.3): R2 is about one segment, but the timeout stays backed off until one is measured (RFC 6298 5).
+        let timeouts = self.tx.liveness.timeouts();
+        if timeouts == 0 && !handshake {
             self.tx.liveness.stalls(now);
         }
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
         let often = self.tx.config.max_retransmissions;
-        let too_often = !handshake && often > 0 && self.tx.rtt().backoff() >= often;
+        let too_often = !handshake && often > 0 && timeouts >= often;
         if too_often || now.since(self.tx.liveness.silent_since(self.tx.snd.wnd() == 0)) >= limit {
             if handshake {
                 self.fail(CloseReason::TimedOut);
@@ -60,6 +62,7 @@ impl Connection {
         self.tx.facts.rto_count += 1;
         //= RFC 6298 (5.5, 5.6): back off and start again.
         self.tx.back_off();
+        self.tx.liveness.timed_out();
         self.tx.arm_retransmission(now);
         if handshake {
             self.tx.liveness.syn_is_lost();
