@@ -327,7 +327,9 @@ impl Receive {
     #[inline]
     fn possible_edge(&self) -> u64 {
         // What is not read takes room in the buffer; it lowers the window only where the window is as large as that.
-        self.nxt + self.window.min(self.limit.saturating_sub(self.ready_octets))
+        //= RFC 7323 (2.3): nor is more of it told than the field can say, 65,535 octets to a peer without scaling.
+        let window = self.window.min(self.limit.saturating_sub(self.ready_octets));
+        self.nxt + window.min(65_535 << self.shift)
     }
 
     /// Announces a window: the value of the field, for a header whose window is shifted by `shift`.
@@ -548,6 +550,17 @@ mod tests {
         assert_eq!(r.announce(0), 9750);
         let _ = r.read(1);
         assert_eq!(r.announce(0), 9850);
+    }
+
+    #[test]
+    fn rfc_9293_3_8_6_2_2_room_that_an_unscaled_field_cannot_tell_of_asks_for_no_update() {
+        let mut r = Receive::new(256 * 1024, 256 * 1024, 100);
+        r.synchronise(999);
+        assert_eq!(r.announce_scaled(), 65_535);
+        r.data(1000, piece(1000, 1000));
+        assert_eq!(r.announce_scaled(), 65_535);
+        let _ = r.read(1000);
+        assert!(!r.wants_update());
     }
 
     #[test]
