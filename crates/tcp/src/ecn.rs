@@ -15,8 +15,12 @@ pub(super) struct Ecn {
     /// Codepoint of our data: ECT(0) once both sides have agreed, else zero.
     #[getset(get_copy = "pub")]
     codepoint: u8,
-    /// Our SYN asked.
+    /// A SYN of ours asked.
     asked: bool,
+    /// A SYN of ours did not: our data cannot be marked.
+    kept_silent: bool,
+    /// As a receiver: the peer's data may be marked.
+    takes_marks: bool,
     /// As a receiver: a mark was seen that the sender has not answered yet.
     echo: bool,
     /// As a sender: the window was reduced; the next new data says so.
@@ -40,8 +44,10 @@ impl Ecn {
     /// Flags of our SYN, the first or another (`again`), beside the usual ones.
     pub fn syn_flags(&mut self, used: EcnUse, again: bool) -> Flags {
         //= RFC 3168 (6.1.1.1): a SYN that is not answered is sent again without.
-        self.asked = used == EcnUse::On && !again;
-        if self.asked { Flags::ECE.with(Flags::CWR) } else { Flags(0) }
+        let asks = used == EcnUse::On && !again;
+        self.asked |= asks;
+        self.kept_silent |= !asks;
+        if asks { Flags::ECE.with(Flags::CWR) } else { Flags(0) }
     }
 
     /// Flags of our SYN-ACK beside the usual ones.
@@ -55,7 +61,18 @@ impl Ecn {
         let (ece, cwr) = (flags.has(Flags::ECE), flags.has(Flags::CWR));
         let agreed =
             if flags.has(Flags::ACK) { self.asked && ece && !cwr } else { used != EcnUse::Off && ece && cwr };
-        self.codepoint = if agreed { ECT0 } else { 0 };
+        //= RFC 3168 (6.1.1): no data with ECT from who has sent a SYN that did not ask (MUST NOT); but if another one did, the
+        //= peer may think that we agree, and its marks are answered (MUST).
+        self.takes_marks = agreed;
+        self.codepoint = if agreed && !self.kept_silent { ECT0 } else { 0 };
+    }
+
+    /// The peer's SYN came again, with these flags.
+    pub fn asked_again(&mut self, flags: Flags) {
+        //= RFC 3168 (6.1.1): no data with ECT to who has sent a SYN that did not ask (SHOULD NOT).
+        if !(flags.has(Flags::ECE) && flags.has(Flags::CWR)) {
+            self.codepoint = 0;
+        }
     }
 
     /// Flags that a segment carries beside its own.
@@ -73,7 +90,7 @@ impl Ecn {
     /// The packet at hand brings acceptable data.
     #[inline]
     pub fn take_mark(&mut self, flags: Flags) {
-        if !self.is_on() {
+        if !self.takes_marks {
             return;
         }
         //= RFC 3168 (6.1.3): CWR ends the echo, unless the same packet is marked.

@@ -66,7 +66,7 @@ fn rfc_3168_6_1_1_1_a_syn_that_is_not_answered_is_repeated_without() {
     d.open();
     let out = d.pass(secs(1));
     assert_eq!(out[0].1.flags, SYN);
-    // Then an answer with ECE agrees to nothing.
+    // Then data may not be marked, although the answer has ECE.
     d.arrives(SYN_ACK.with(ECE), 0, OURS, 0);
     assert_eq!(marked(&d.write(1000))[0].2, 0);
 }

@@ -197,6 +197,7 @@ impl Connection {
         if self.state == State::SynReceived && syn && seq == self.rcv.irs() {
             if !h.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
+                self.tx.ecn.asked_again(h.flags);
                 self.tx.pending |= pending::SYN;
                 return;
             }
