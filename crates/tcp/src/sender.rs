@@ -438,6 +438,7 @@ impl Sender {
             in_flight,
             srtt: self.rtt.srtt(),
             phase: self.mode.phase(),
+            paced: self.pace.is_on(),
             ..Ack::default()
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use airloom_base::units::Rate;
 use airloom_base::{Body, Duration, Instant};
-use airloom_tcp::config::EcnUse;
+use airloom_tcp::config::{EcnUse, Pacing};
 use airloom_tcp::congestion::{About, Ack, Controller, Departure, Event, Hears, Prior, Window};
 use airloom_tcp::{Config, Profile, Tcp};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
@@ -25,6 +25,9 @@ struct Heard {
     app_limited: u64,
     recoveries: u64,
     timeouts: u64,
+    /// Acknowledgements, and those that said that the sender paces.
+    acks: u64,
+    paced: u64,
     /// The longest time with nothing outstanding that was told.
     idle: Option<Duration>,
 }
@@ -93,6 +96,8 @@ impl Controller for Counting {
     }
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
         let mut heard = self.0.lock().unwrap();
+        heard.acks += 1;
+        heard.paced += u64::from(ack.paced);
         heard.delivered += ack.delivered;
         heard.marked += ack.marked;
     }
@@ -220,5 +225,21 @@ fn an_idle_time_is_told_whole_although_the_window_begins_anew() {
         goodput(&mut pair, 200 * MSS);
         let idle = heard.lock().unwrap().idle;
         assert!(idle.is_some_and(|idle| idle > minute), "{profile:?}: {idle:?}");
+    }
+}
+
+#[test]
+fn acknowledgements_say_whether_the_sender_paces() {
+    for profile in [Profile::Linux, Profile::Rfc] {
+        for pacing in [Pacing::Off, Pacing::On] {
+            let config = Config { pacing, ..profile.settings() };
+            let (mut pair, heard) = pair_with(&config, |heard| Box::new(Counting(heard)));
+            pair.open(End::Client);
+            one_in_a_hundred(&mut pair);
+            goodput(&mut pair, 400 * MSS);
+            let heard = *heard.lock().unwrap();
+            let expected = if pacing == Pacing::On { heard.acks } else { 0 };
+            assert_eq!(heard.paced, expected, "{profile:?} {pacing:?}: {heard:?}");
+        }
     }
 }
