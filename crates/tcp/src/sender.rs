@@ -567,12 +567,12 @@ impl Sender {
         Ok(len)
     }
 
-    /// The congestion window after an idle time.
+    /// The congestion window after an idle time, unless its controller sets it by itself.
     #[inline(never)]
     fn restart_if_idle(&mut self, now: Instant) {
         let rto = self.rto();
         let idle = now.since(self.liveness.idle_since());
-        if idle <= rto || self.sent_something {
+        if idle <= rto || self.sent_something || self.samples_rate() {
             return;
         }
         let initial = self.config.initial_window.octets(self.snd.mss());
@@ -615,8 +615,9 @@ impl Sender {
             .usage
             .sent(now, &self.window, limited, in_flight, flight)
             .is_some_and(|idle| idle >= self.rto());
-        // A full send buffer or a closed window is not the application's doing.
-        if unused && held == Limit::Nothing && self.config.idle_restart == IdleRestart::Halve {
+        // A full send buffer or a closed window is not the application's doing, and a controller may set the window by itself.
+        let halves = self.config.idle_restart == IdleRestart::Halve && !self.samples_rate();
+        if unused && held == Limit::Nothing && halves {
             let initial = self.config.initial_window.octets(self.snd.mss());
             self.usage.shrink(now, &mut self.window, initial);
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use airloom_base::units::Rate;
 use airloom_base::{Body, Duration, Instant};
-use airloom_tcp::config::{EcnUse, Pacing};
+use airloom_tcp::config::{EcnUse, IdleRestart, Pacing};
 use airloom_tcp::congestion::{About, Ack, Controller, Departure, Event, Hears, Prior, Window};
 use airloom_tcp::{Config, Profile, Tcp};
 use airloom_testkit::{End, Fate, LinkConfig, Pair};
@@ -30,6 +30,8 @@ struct Heard {
     paced: u64,
     /// The longest time with nothing outstanding that was told.
     idle: Option<Duration>,
+    /// How often the window was smaller than the controller had left it.
+    cut: u64,
 }
 
 /// A model of the path as BBR has one: the fastest delivery, the least round-trip time; a quarter faster than that, with two
@@ -40,17 +42,21 @@ struct Model {
     given: Option<u64>,
     fastest: u64,
     least: Option<Duration>,
+    left: u64,
 }
 
 impl Controller for Model {
     fn about(&self) -> About {
         About::new(Hears::Everything)
     }
-    fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
-        self.heard.lock().unwrap().sent += departure.octets;
+    fn on_sent(&mut self, window: &mut Window, departure: &Departure) {
+        let mut heard = self.heard.lock().unwrap();
+        heard.sent += departure.octets;
+        heard.cut += u64::from(window.cwnd() < self.left);
     }
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let mut heard = self.heard.lock().unwrap();
+        heard.cut += u64::from(window.cwnd() < self.left);
         heard.delivered += ack.delivered;
         heard.marked += ack.marked;
         heard.lost = ack.delivery.lost_segments;
@@ -64,6 +70,7 @@ impl Controller for Model {
             let rate = self.given.unwrap_or(self.fastest);
             let product = (u128::from(rate) * u128::from(least.as_nanos()) / 1_000_000_000) as u64;
             window.set_cwnd((2 * product).max(4 * window.mss()));
+            self.left = window.cwnd();
         }
     }
     fn ssthresh(&mut self, window: &Window, _base: u64) -> u64 {
@@ -240,6 +247,26 @@ fn acknowledgements_say_whether_the_sender_paces() {
             let heard = *heard.lock().unwrap();
             let expected = if pacing == Pacing::On { heard.acks } else { 0 };
             assert_eq!(heard.paced, expected, "{profile:?} {pacing:?}: {heard:?}");
+        }
+    }
+}
+
+#[test]
+fn nobody_else_reduces_the_window_of_who_hears_everything() {
+    for profile in [Profile::Linux, Profile::Rfc] {
+        for idle_restart in [IdleRestart::InitialWindow, IdleRestart::Halve] {
+            let config = Config { idle_restart, ..profile.settings() };
+            let (mut pair, heard) = pair(&config, Some(LINE / 2));
+            pair.open(End::Client);
+            goodput(&mut pair, 400 * MSS);
+            // Nothing is sent for long, then less than the window takes.
+            pair.drive_until(pair.now + Duration::from_secs(60));
+            for _ in 0..40 {
+                pair.write(End::Client, Body::filler(1, 3 * MSS as u32));
+                pair.drive_until(pair.now + Duration::from_millis(50));
+            }
+            let heard = *heard.lock().unwrap();
+            assert_eq!(heard.cut, 0, "{profile:?} {idle_restart:?}: {heard:?}");
         }
     }
 }
