@@ -174,7 +174,7 @@ impl Connection {
         self.tx.snd.acknowledge(ack);
         let tx = &mut self.tx;
         tx.liveness.progressed(now);
-        if tx.liveness.syns_lost() == 0 {
+        if tx.facts.resent == 0 {
             let rtt = now.since(tx.liveness.syn_sent_at());
             tx.sample_rtt(rtt, 1);
         } else {
