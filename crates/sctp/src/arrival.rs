@@ -140,9 +140,11 @@ impl Association {
         true
     }
 
-    /// Queues an answer, unless there are many already: floods get no more answers than packets leave.
+    /// Queues an answer, unless there are many already: floods get no more answers than packets leave. Nor is there one to
+    /// what leaves no room for it: it would hold back all behind it.
     pub(super) fn answer(&mut self, path: u8, chunk: Chunk) {
-        if self.control.len() < 16 {
+        let fits = chunk.padded_len() <= self.paths[usize::from(path)].room();
+        if fits && self.control.len() < 16 {
             self.control.push_back((path, chunk));
         }
     }

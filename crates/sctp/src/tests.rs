@@ -593,6 +593,22 @@ fn a_cookie_that_comes_again_is_answered_and_changes_nothing() {
 }
 
 #[test]
+fn an_answer_that_no_packet_takes_does_not_hold_back_the_others() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    let tag = duo.ends[1].local_tag;
+    let room = duo.ends[1].paths[0].room();
+    let unknown = Chunk::Unknown(0xC7, 0, vec![0; room - 4].into());
+    for chunk in [unknown, Chunk::Heartbeat(Parameter::HeartbeatInfo(Bytes::from_static(b"here")))] {
+        let unit = Header { source: 1, destination: 2, tag }.packet(&[chunk]);
+        let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+        duo.ends[1].handle_packet(&mut cx, PathId(0), 0, unit);
+    }
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    let mut answer = duo.ends[1].poll_transmit(&mut cx).expect("an answer").packet;
+    assert!(matches!(parse(&mut answer).unwrap().1[..], [Chunk::HeartbeatAck(_)]));
+}
+
+#[test]
 fn both_may_open_at_once() {
     let mut protocols = [Sctp::new(Config::default(), (1, 2)), Sctp::new(Config::default(), (3, 4))];
     let mut outbox = Outbox::default();
