@@ -39,14 +39,20 @@ impl Association {
         if self.state.sends_data() {
             self.give_up(cx);
         }
-        let path = match self.control.front() {
-            Some((path, _)) => *path,
-            None => self.next_path(cx),
+        let for_data = self.path_for_data(cx);
+        //= RFC 9260 (5.4, 6.4): over a path that is not confirmed, or failed, goes what was meant for it, and nothing along
+        //= with it; what has to arrive has a packet of its own.
+        let (path, may_bundle) = match self.control.front() {
+            Some((path, _)) => {
+                let is_good = for_data == Some(*path) || self.paths[usize::from(*path)].active;
+                (*path, is_good || *path == self.last_from)
+            }
+            None => (for_data.unwrap_or_else(|| self.path_without_data()), true),
         };
         let mut room = self.paths[usize::from(path)].room();
         let mut chunks = Vec::new();
         // COOKIE ACK and COOKIE ECHO come first, then what else there is.
-        let mut sends_data = self.state.sends_data();
+        let mut sends_data = for_data == Some(path);
         while let Some((to, chunk)) = self.control.front()
             && *to == path
             && chunk.padded_len() <= room
@@ -63,15 +69,15 @@ impl Association {
             }
             chunks.extend(self.control.pop_front().map(|(_, chunk)| chunk));
         }
-        if let Some(tsn) = self.ecne.filter(|_| self.sack_due == SackDue::Now && room >= 64) {
+        if let Some(tsn) = self.ecne.filter(|_| may_bundle && self.sack_due == SackDue::Now && room >= 64) {
             chunks.push(Chunk::Ecne(tsn));
             room -= 8;
         }
-        if let Some(tsn) = self.cwr.take() {
+        if let Some(tsn) = self.cwr.take_if(|_| may_bundle) {
             chunks.push(Chunk::Cwr(tsn));
             room = room.saturating_sub(8);
         }
-        let forward = self.flight.forward_due && self.state.sends_data() && room >= 64;
+        let forward = may_bundle && self.flight.forward_due && self.state.sends_data() && room >= 64;
         if forward {
             self.flight.forward_due = false;
             let chunk = Chunk::ForwardTsn(self.flight.forward(self.abilities.interleaving, room / 2));
@@ -84,7 +90,7 @@ impl Association {
             }
         }
         let sack_len = CHUNK_HEADER + Sack::FIXED;
-        let mut may_sack = self.sack_due != SackDue::No && self.state.has_peer();
+        let mut may_sack = may_bundle && self.sack_due != SackDue::No && self.state.has_peer();
         let whole = room;
         if may_sack {
             room = room.saturating_sub(sack_len + 4 * self.inbound.sack_entries()).max(sack_len);
@@ -130,23 +136,26 @@ impl Association {
         sack
     }
 
-    /// The path of the next packet: where retransmissions wait, where data may be sent, or where the last data came from.
-    fn next_path(&mut self, cx: &mut Cx) -> u8 {
-        if self.state.sends_data() {
-            if self.flight.marked > 0
-                && let Some((tsn, _)) = self.flight.next_marked(0, |_| true)
-                && let Some(last) = self.flight.path_of(tsn)
-            {
-                return self.resend_path(last);
-            }
-            let path = self.data_path();
-            let config = &self.shared.config;
-            let state = &mut self.paths[usize::from(path)];
-            state.decay(cx.now, config);
-            if !self.out.is_empty() && state.flight < state.cwnd {
-                return path;
-            }
+    /// Where data goes: where retransmissions wait, or where new data may be sent.
+    fn path_for_data(&mut self, cx: &mut Cx) -> Option<u8> {
+        if !self.state.sends_data() {
+            return None;
         }
+        if self.flight.marked > 0
+            && let Some((tsn, _)) = self.flight.next_marked(0, |_| true)
+            && let Some(last) = self.flight.path_of(tsn)
+        {
+            return Some(self.resend_path(last));
+        }
+        let path = self.data_path();
+        let config = &self.shared.config;
+        let state = &mut self.paths[usize::from(path)];
+        state.decay(cx.now, config);
+        (!self.out.is_empty() && state.flight < state.cwnd).then_some(path)
+    }
+
+    /// Where a packet without data goes: where the last data came from, if that is to be acknowledged.
+    fn path_without_data(&self) -> u8 {
         if self.sack_due != SackDue::No { self.last_from } else { self.data_path() }
     }
 

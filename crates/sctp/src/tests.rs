@@ -19,6 +19,7 @@ use super::*;
 
 mod opening;
 mod partial_delivery;
+mod paths;
 mod reconfiguration;
 mod restart;
 

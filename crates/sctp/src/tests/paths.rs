@@ -1,0 +1,55 @@
+//! What leaves over which path, where there are several (RFC 9260, 5.4, 6.4).
+
+use super::*;
+
+/// What an end sends now: the path and the chunks of each packet.
+fn sent(duo: &mut Duo, end: usize) -> Vec<(u8, Vec<Chunk>)> {
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    let units = std::iter::from_fn(|| duo.ends[end].poll_transmit(&mut cx));
+    units.map(|mut unit| (unit.path.0, parse(&mut unit.packet).unwrap().1)).collect()
+}
+
+#[test]
+fn a_path_that_is_not_confirmed_carries_its_heartbeat_and_nothing_else() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    for n in 0..20 {
+        assert!(duo.send(0, 0, Outgoing::new(message(0, n, 1000))));
+    }
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    assert!(duo.ends[0].add_path(&mut cx, paths(2, false)[1]));
+    let (new, old): (Vec<_>, Vec<_>) = sent(&mut duo, 0).into_iter().partition(|(path, _)| *path == 1);
+    assert!(matches!(&new[..], [(_, chunks)] if matches!(chunks[..], [Chunk::Heartbeat(_)])), "{new:?}");
+    assert!(old.len() > 3, "data over the other one");
+}
+
+#[test]
+fn a_dead_path_takes_neither_data_nor_acknowledgements_along_with_its_heartbeat() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 2);
+    let (tag, tsn) = (duo.ends[0].local_tag, duo.ends[1].local_tsn);
+    for marked in [false, true] {
+        let data = Data {
+            tsn: tsn.wrapping_add(u32::from(marked)),
+            sequence: u32::from(marked),
+            begin: true,
+            end: true,
+            immediate: true,
+            body: Body::filler(1, 100),
+            ..Data::default()
+        };
+        let unit = Header { source: 2, destination: 1, tag }.packet(&[Chunk::Data(data)]);
+        let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+        duo.ends[0].paths[0].active = false;
+        if marked {
+            let Association { flight, paths, .. } = &mut duo.ends[0];
+            flight.timed_out(1, paths);
+        } else {
+            assert!(duo.ends[0].send(&mut cx, 0, Outgoing::new(message(0, 0, 100))));
+        }
+        duo.ends[0].probe(&mut cx, 0);
+        duo.ends[0].handle_packet(&mut cx, PathId(1), 0, unit);
+        let packets = sent(&mut duo, 0);
+        let [(0, heartbeat), (1, rest)] = &packets[..] else { panic!("{packets:?}") };
+        assert!(matches!(heartbeat[..], [Chunk::Heartbeat(_)]), "{heartbeat:?}");
+        assert!(matches!(rest[..], [Chunk::Sack(_), Chunk::Data(_)]), "{rest:?}");
+    }
+}
