@@ -27,6 +27,12 @@ impl Association {
             let Ok(chunk) = chunk else { break };
             if is_first {
                 is_first = false;
+                //= RFC 9260 (8.5.1, E; 8.4, 5): to who opens it is of an association of before, which the peer may end now.
+                let opens = matches!(self.state, State::CookieWait | State::CookieEchoed);
+                if opens && matches!(chunk, Chunk::ShutdownAck) {
+                    self.stray(from, header.tag, Chunk::ShutdownComplete { reflected: true });
+                    return;
+                }
                 if !self.may_enter(&header, &chunk) {
                     return;
                 }

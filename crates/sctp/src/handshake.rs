@@ -155,7 +155,7 @@ impl Association {
     }
 
     /// Queues a chunk whose packet has another tag than the association's.
-    fn stray(&mut self, from: u8, tag: u32, chunk: Chunk) {
+    pub(super) fn stray(&mut self, from: u8, tag: u32, chunk: Chunk) {
         // A flood of INITs is answered one by one and never piles up.
         if self.strays.len() < 4 {
             self.strays.push_back((from, tag, chunk));

@@ -88,3 +88,21 @@ fn a_restart_with_new_addresses_is_refused_and_changes_nothing() {
     assert_eq!(causes, [Cause::RestartWithNewAddresses(new)]);
     assert_eq!(duo.ends[1].state(), State::Established);
 }
+
+#[test]
+fn who_opens_again_ends_what_the_peer_still_has_of_before() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    // SHUTDOWN COMPLETE is lost.
+    let mut packets = 0;
+    duo.loses = Box::new(move |from, _, _| {
+        packets += u32::from(from == 0);
+        from == 0 && packets == 2
+    });
+    duo.ends[0].finish(&mut Cx { now: duo.now, records: &mut duo.outbox }, 0);
+    duo.run(Duration::from_millis(300));
+    assert_eq!([0, 1].map(|n| duo.ends[n].state()), [State::Closed, State::ShutdownAckSent]);
+    begin_anew(&mut duo, Config::default());
+    duo.run(Duration::from_millis(300));
+    assert_eq!([0, 1].map(|n| duo.ends[n].state()), [State::CookieWait, State::Closed]);
+    assert!(duo.events[1].contains(&TransportEvent::Closed(CloseReason::Finished)), "{:?}", duo.events[1]);
+}
