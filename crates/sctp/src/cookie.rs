@@ -196,8 +196,8 @@ impl Secret {
 pub(super) enum Refusal {
     /// Not ours, or changed: no answer.
     Forged,
-    /// Too old by so much.
-    Stale(Duration),
+    /// Too old by so much; the peer had this tag for itself.
+    Stale(Duration, u32),
 }
 
 /// Octets in front of the addresses, of an address, and of the signature.
@@ -302,7 +302,7 @@ impl Cookie {
         };
         let over = now.since(cookie.made).saturating_sub(cookie.life);
         if !over.is_zero() && !known(&cookie) {
-            return Err(Refusal::Stale(over));
+            return Err(Refusal::Stale(over, cookie.peer_tag));
         }
         Ok(cookie)
     }
@@ -337,7 +337,10 @@ mod tests {
         assert_eq!(open(&sealed, secret, &path, (1, 3), now), Err(Refusal::Forged));
         assert_eq!(open(&sealed, Secret(1, 3), &path, (1, 2), now), Err(Refusal::Forged));
         let late = now + Duration::from_secs(61);
-        assert_eq!(open(&sealed, secret, &path, (1, 2), late), Err(Refusal::Stale(Duration::from_secs(1))));
+        assert_eq!(
+            open(&sealed, secret, &path, (1, 2), late),
+            Err(Refusal::Stale(Duration::from_secs(1), 9))
+        );
         assert!(Cookie::open(&sealed, secret, &path, (1, 2), late, |_| true).is_ok());
     }
 }

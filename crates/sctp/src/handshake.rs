@@ -246,8 +246,9 @@ impl Association {
         let cookie = match opened {
             Ok(cookie) => cookie,
             Err(Refusal::Forged) => return false,
-            Err(Refusal::Stale(by)) => {
-                self.stray(from, header.tag, stale(by));
+            Err(Refusal::Stale(by, peer)) => {
+                //= RFC 9260 (8.5): under the tag of the peer, which is a new one if it began anew.
+                self.stray(from, peer, stale(by));
                 return false;
             }
         };

@@ -96,11 +96,7 @@ impl Sctp {
             }
             Chunk::CookieEcho(octets) if listens => {
                 match Cookie::open(octets, self.shared.secret, path, ports, cx.now, |_| false) {
-                    Err(Refusal::Stale(by)) => {
-                        let peer =
-                            octets.get(4..8).and_then(|t| t.first_chunk()).map(|t| u32::from_be_bytes(*t));
-                        Some(back(peer?).packet(&[handshake::stale(by)]))
-                    }
+                    Err(Refusal::Stale(by, peer)) => Some(back(peer).packet(&[handshake::stale(by)])),
                     // Forged, or under a wrong tag: no word (5.1.5).
                     _ => None,
                 }

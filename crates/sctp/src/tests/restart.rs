@@ -106,3 +106,19 @@ fn who_opens_again_ends_what_the_peer_still_has_of_before() {
     assert_eq!([0, 1].map(|n| duo.ends[n].state()), [State::CookieWait, State::Closed]);
     assert!(duo.events[1].contains(&TransportEvent::Closed(CloseReason::Finished)), "{:?}", duo.events[1]);
 }
+
+#[test]
+fn a_peer_that_began_anew_and_whose_cookie_came_too_late_hears_of_it_under_its_new_tag() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    duo.ends[1].survive_restarts();
+    begin_anew(&mut duo, Config::default());
+    // The cookie arrives for the first time 63 s after it was made.
+    let mut packets = 0;
+    duo.loses = Box::new(move |from, _, _| {
+        packets += u32::from(from == 0);
+        from == 0 && (2..=7).contains(&packets)
+    });
+    duo.run(Duration::from_secs(75));
+    assert_eq!([0, 1].map(|n| duo.ends[n].state()), [State::Established; 2]);
+    assert!(duo.ends[1].poll_restarted());
+}
