@@ -203,7 +203,8 @@ impl Association {
         //= RFC 9260 (6.9): without room for the rest of a message, what is there of it is handed over.
         if is_stuck && (is_full || taken == Taken::Dropped) {
             let is_delivered = self.inbound.deliver_part();
-            if is_full && !is_delivered {
+            //= RFC 9260 (6.2, 6.9): what is missing is sent again, and taken beyond the window.
+            if is_full && !is_delivered && !self.inbound.has_gaps() {
                 // The buffer is full of what cannot become a message soon.
                 self.abort(CloseReason::Aborted, Some(Cause::OutOfResource));
             }

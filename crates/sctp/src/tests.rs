@@ -594,6 +594,20 @@ fn a_cookie_that_comes_again_is_answered_and_changes_nothing() {
 }
 
 #[test]
+fn small_chunks_that_fill_the_buffer_behind_a_loss_wait_for_its_repair() {
+    let small = Config { receive_buffer: airloom_base::units::Octets(3000), ..Config::default() };
+    let mut duo = Duo::new(Config::default(), small, 1);
+    for n in 0..300 {
+        assert!(duo.send(0, 0, Outgoing::new(message(0, n, 8))));
+    }
+    let mut first = true;
+    duo.loses = Box::new(move |from, _, _| from == 0 && std::mem::take(&mut first));
+    duo.run(Duration::from_secs(60));
+    assert_eq!(duo.got[1].len(), 300);
+    assert_eq!([0, 1].map(|n| duo.ends[n].state()), [State::Established; 2]);
+}
+
+#[test]
 fn an_answer_that_no_packet_takes_does_not_hold_back_the_others() {
     let mut duo = Duo::new(Config::default(), Config::default(), 1);
     let tag = duo.ends[1].local_tag;
