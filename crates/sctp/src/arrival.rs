@@ -27,10 +27,16 @@ impl Association {
             let Ok(chunk) = chunk else { break };
             if is_first {
                 is_first = false;
-                //= RFC 9260 (8.5.1, E; 8.4, 5): to who opens it is of an association of before, which the peer may end now.
+                //= RFC 9260 (8.5.1, E; 8.4, 5): to who opens it is of an association of before, which the peer may end now; so
+                //= may who has not heard that this one is over.
                 let opens = matches!(self.state, State::CookieWait | State::CookieEchoed);
-                if opens && matches!(chunk, Chunk::ShutdownAck) {
+                let is_over = self.closing.is_some();
+                if (opens || is_over) && matches!(chunk, Chunk::ShutdownAck) {
                     self.stray(from, header.tag, Chunk::ShutdownComplete { reflected: true });
+                    return;
+                }
+                if is_over {
+                    // It waits for its reader only.
                     return;
                 }
                 if !self.may_enter(&header, &chunk) {

@@ -594,6 +594,51 @@ fn a_cookie_that_comes_again_is_answered_and_changes_nothing() {
 }
 
 #[test]
+fn who_is_over_and_waits_for_its_reader_answers_shutdown_ack_and_nothing_else() {
+    let mut one = Sctp::new(Config::default(), (1, 2));
+    let mut other = Sctp::new(Config::default(), (3, 4));
+    let mut outbox = Outbox::default();
+    let mut cx = Cx { now: Instant::ZERO, records: &mut outbox };
+    let who = Identity::default();
+    let (ours, theirs) = (paths(1, false), paths(1, true));
+    let mut client = one.associate(&ours, (1, 2), who);
+    client.connect(&mut cx);
+    let init = client.poll_transmit(&mut cx).unwrap().packet;
+    let ack = other.answer(&mut cx, &theirs[0], &init, true).unwrap();
+    client.handle_packet(&mut cx, PathId(0), 0, ack);
+    assert!(client.send(&mut cx, 0, Outgoing::new(message(0, 0, 100))));
+    let echo = client.poll_transmit(&mut cx).unwrap().packet;
+    let mut server = other.admit(&mut cx, theirs[0], (2, 1), who, &echo).unwrap();
+    server.handle_packet(&mut cx, PathId(0), 0, echo.duplicate());
+    let pass = |cx: &mut Cx, from: &mut Association, to: &mut Association| {
+        while let Some(unit) = from.poll_transmit(cx) {
+            to.handle_packet(cx, PathId(0), 0, unit.packet);
+        }
+    };
+    pass(&mut cx, &mut server, &mut client);
+    // The server shuts down, and its user does not read. SHUTDOWN COMPLETE is lost.
+    server.finish(&mut cx, 0);
+    pass(&mut cx, &mut server, &mut client);
+    pass(&mut cx, &mut client, &mut server);
+    assert_eq!([client.state(), server.state()], [State::ShutdownAckSent, State::Closed]);
+    assert!(server.poll_transmit(&mut cx).is_some() && server.poll_transmit(&mut cx).is_none());
+    // A late cookie is not answered, SHUTDOWN ACK is.
+    server.handle_packet(&mut cx, PathId(0), 0, echo);
+    assert!(server.poll_transmit(&mut cx).is_none());
+    cx.now += Duration::from_secs(5);
+    client.handle_timeout(&mut cx);
+    pass(&mut cx, &mut client, &mut server);
+    pass(&mut cx, &mut server, &mut client);
+    assert_eq!(client.state(), State::Closed);
+    let is_gone = |server: &mut Association| {
+        std::iter::from_fn(|| server.poll_event()).any(|event| event == TransportEvent::Gone)
+    };
+    assert!(!is_gone(&mut server));
+    assert_eq!(server.receive(&mut cx, 0).map(|m| m.len()), Some(100));
+    assert!(is_gone(&mut server));
+}
+
+#[test]
 fn small_chunks_that_fill_the_buffer_behind_a_loss_wait_for_its_repair() {
     let small = Config { receive_buffer: airloom_base::units::Octets(3000), ..Config::default() };
     let mut duo = Duo::new(Config::default(), small, 1);
