@@ -96,7 +96,7 @@ impl Association {
             }
             Chunk::CookieEcho(octets) => return self.cookie_arrives(cx, from, header, &octets),
             Chunk::CookieAck => self.cookie_ack_arrives(cx),
-            Chunk::Sack(sack) => self.sack_arrives(cx, &sack),
+            Chunk::Sack(sack) => self.sack_arrives(cx, &sack, true),
             Chunk::Heartbeat(info) => {
                 if self.state.has_peer() {
                     self.answer(from, Chunk::HeartbeatAck(info));
@@ -237,7 +237,8 @@ impl Association {
         }
     }
 
-    pub(super) fn sack_arrives(&mut self, cx: &mut Cx, sack: &Sack) {
+    /// An acknowledgement; `reports`: it says what has arrived beyond the cumulative TSN.
+    pub(super) fn sack_arrives(&mut self, cx: &mut Cx, sack: &Sack, reports: bool) {
         if !self.state.takes_sacks() {
             return;
         }
@@ -249,7 +250,7 @@ impl Association {
         // Windows grow by what this SACK acknowledges before its losses are met (7.2.4): growth is worked out first.
         let windows: [(u64, u64); 8] =
             std::array::from_fn(|n| self.paths.get(n).map_or((0, 0), |p| (p.cwnd, p.ssthresh)));
-        let acked = self.flight.sack(cx, sack, config, &mut self.paths);
+        let acked = self.flight.sack(cx, sack, reports, config, &mut self.paths);
         if acked.is_absurd {
             //= RFC 9260 (6.2.1, D ii): what was never sent cannot be acknowledged.
             self.abort(CloseReason::Aborted, Some(Cause::ProtocolViolation(Bytes::new())));

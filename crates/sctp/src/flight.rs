@@ -249,8 +249,16 @@ impl Flight {
         }
     }
 
-    /// Takes a SACK. `paths` get their octets and round trips; windows are changed by the caller.
-    pub fn sack(&mut self, cx: &Cx, sack: &Sack, config: &Config, paths: &mut [PathState]) -> Acked {
+    /// Takes a SACK, or what acknowledges as one and `reports` nothing of what has arrived beyond the cumulative TSN. `paths` get
+    /// their octets and round trips; windows are changed by the caller.
+    pub fn sack(
+        &mut self,
+        cx: &Cx,
+        sack: &Sack,
+        reports: bool,
+        config: &Config,
+        paths: &mut [PathState],
+    ) -> Acked {
         let now = cx.now;
         let mut result = Acked::default();
         let cumulative = unwrap(self.base.saturating_sub(1), sack.cumulative);
@@ -301,7 +309,7 @@ impl Flight {
             self.base += 1;
             result.advanced = true;
         }
-        if !sack.gaps.is_empty() || self.reported > 0 {
+        if reports && (!sack.gaps.is_empty() || self.reported > 0) {
             let highest = self.gaps(now, cumulative, sack, config, paths, &mut earliest, &mut newest);
             self.misses(&mut result, highest, newest, config, paths);
         }

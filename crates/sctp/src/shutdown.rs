@@ -89,11 +89,12 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
-                // It acknowledges as a SACK without gaps does; the peer's window is what it was.
+                //= RFC 9260 (3.3.8): it acknowledges up to its TSN, and takes nothing back that was reported beyond (MUST NOT);
+                //= the peer's window is what it was.
                 let window = self.flight.peer_window.saturating_add(self.flight.outstanding);
                 let sack =
                     Sack { cumulative, window: window.min(u64::from(u32::MAX)) as u32, ..Sack::default() };
-                self.sack_arrives(cx, &sack);
+                self.sack_arrives(cx, &sack, false);
                 if self.closing.is_none() {
                     self.tell_end();
                 }

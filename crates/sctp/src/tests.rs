@@ -639,6 +639,27 @@ fn who_is_over_and_waits_for_its_reader_answers_shutdown_ack_and_nothing_else() 
 }
 
 #[test]
+fn a_shutdown_takes_back_nothing_that_was_reported() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    for n in 0..10 {
+        assert!(duo.send(0, 0, Outgoing::new(message(0, n, 1000))));
+    }
+    let mut first = true;
+    duo.loses = Box::new(move |from, _, _| from == 0 && std::mem::take(&mut first));
+    duo.run(Duration::from_millis(120));
+    let outstanding = duo.ends[0].flight.outstanding;
+    let (tag, tsn) = (duo.ends[0].local_tag, duo.ends[0].local_tsn);
+    let shutdown = Chunk::Shutdown(tsn.wrapping_sub(1));
+    let unit = Header { source: 2, destination: 1, tag }.packet(&[shutdown]);
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    duo.ends[0].handle_packet(&mut cx, PathId(0), 0, unit);
+    assert_eq!(duo.ends[0].state(), State::ShutdownReceived);
+    assert_eq!(duo.ends[0].flight.outstanding, outstanding);
+    duo.run(Duration::from_millis(500));
+    assert_eq!((duo.got[1].len(), duo.ends[0].facts().resent), (10, 1));
+}
+
+#[test]
 fn small_chunks_that_fill_the_buffer_behind_a_loss_wait_for_its_repair() {
     let small = Config { receive_buffer: airloom_base::units::Octets(3000), ..Config::default() };
     let mut duo = Duo::new(Config::default(), small, 1);
