@@ -273,7 +273,14 @@ impl HttpCache {
             return self.watch_client(socket);
         }
         if let Some(number) = client.waiting().map(|first| first.number) {
-            return self.fail_or_stale(cx, net, (socket, number), 504);
+            let id = (socket, number);
+            let moved = self.moved_before(id).filter(|moved| *moved + self.config.server_timeout > cx.now);
+            let Some(moved) = moved else { return self.fail_or_stale(cx, net, id, 504) };
+            // Others get on: its turn comes.
+            if let Some(exchange) = self.exchange(id) {
+                exchange.sent = moved;
+            }
+            return self.watch_client(socket);
         }
         if client.has_hung_up() {
             let before = std::mem::replace(&mut client.under_way, net.unacknowledged(socket));
@@ -367,7 +374,7 @@ impl super::config::Config {
             None => client.head_since.unwrap_or(client.moved) + self.head_timeout,
             Some(first) if !first.out.is_empty() => client.moved + self.stall_timeout,
             // Others may keep all connections to the server busy for as long as they like.
-            Some(first) if client.waiting().is_some() => first.asked + self.server_timeout,
+            Some(first) if client.waiting().is_some() => first.sent + self.server_timeout,
             // The last request has a body that the client owes us.
             Some(_)
                 if client.input == Input::Body

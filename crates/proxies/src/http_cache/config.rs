@@ -71,8 +71,8 @@ pub struct Config {
     /// How long a client may take nothing of an answer, or give nothing of a body.
     #[default(Duration::from_secs(60))]
     pub stall_timeout: Duration,
-    /// How long a server may be silent while something is expected of it, and how long a request may wait for a
-    /// connection to it.
+    /// How long a server may be silent while something is expected of it, and requests wait for a connection to it
+    /// while none of them gets one.
     #[default(Duration::from_secs(60))]
     pub server_timeout: Duration,
     /// How long a connection to a server without a request stays open.

@@ -75,6 +75,7 @@ pub(super) struct Exchange {
     /// The connection ends after it.
     pub(super) closes: bool,
     pub(super) server: Option<SocketId>,
+    /// When it went to its server; until then when it was asked, or another one before it went.
     pub(super) sent: Instant,
     pub(super) tried: usize,
     pub(super) was_retried: bool,

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use airloom_base::{Cx, SocketId, Sockets};
+use airloom_base::{Cx, Instant, SocketId, Sockets};
 use airloom_content::http::message::Version;
 use airloom_content::http::v1::BodyLength;
 
@@ -27,6 +27,8 @@ pub(super) struct Origin {
     is_asked: bool,
     pub(super) waiting: VecDeque<ExchangeId>,
     pub(super) servers: Vec<SocketId>,
+    /// When a request was given to a connection last.
+    moved: Instant,
     /// What it answered with last.
     pub(super) version: Option<Version>,
 }
@@ -97,12 +99,18 @@ impl HttpCache {
             };
             if let Some(origin) = self.origins.get_mut(key) {
                 origin.waiting.pop_front();
+                origin.moved = cx.now;
             }
             self.assign(cx, net, id, socket);
         }
         if self.origins.get(key).is_some_and(|o| o.waiting.is_empty() && o.servers.is_empty()) {
             self.origins.remove(key);
         }
+    }
+
+    /// When a request was last given to a connection of the server that this one waits for.
+    pub(super) fn moved_before(&self, id: ExchangeId) -> Option<Instant> {
+        self.origins.values().find(|origin| origin.waiting.contains(&id)).map(|origin| origin.moved)
     }
 
     /// Requests on a connection that can take another one behind them.

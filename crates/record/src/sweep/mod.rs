@@ -240,11 +240,7 @@ type Head = Reverse<(Key, bool, usize, usize, usize)>;
 /// Puts the rows of all places in the order of their runs. What runs a place has is looked up when it is its turn, and
 /// forgotten behind it. The table `rate` is of one run of each point, that with the least seed: seeds may come later that
 /// are less than those that were there.
-fn in_order(
-    tables: &[AnyTable<'_>],
-    places: &[(usize, usize)],
-    name: &str,
-) -> Result<Vec<Stretch>, Error> {
+fn in_order(tables: &[AnyTable<'_>], places: &[(usize, usize)], name: &str) -> Result<Vec<Stretch>, Error> {
     let (has_status, one_of_point) = (name == "runs", name == "rate");
     let mut later = Vec::new();
     for (place, (table, group)) in places.iter().enumerate() {
