@@ -81,6 +81,23 @@ fn a_form_becomes_fields_and_a_task() {
 }
 
 #[test]
+fn fields_of_the_same_name_have_variables_of_their_own() {
+    let page = "<input name=a><input name=a_2><input name=a><input name=a><input name=a_2>";
+    let inputs = ["a", "a_2", "a_3", "a_4", "a_2_2"].map(|name| format!("<input name=\"{name}\"/>"));
+    assert_eq!(deck(page), format!("<card id=\"page\">\n<p>{}</p>", inputs.concat()));
+}
+
+#[test]
+fn a_page_full_of_fields_of_one_name_is_read_as_any_other() {
+    // Were the next free name sought from the beginning each time, this would not end.
+    for (field, last) in [("<select>", ""), ("<input name=a>", "a"), ("<form></form>", "send")] {
+        let count = 1_000_000 / field.len();
+        let text = markup::write(&html::convert(field.repeat(count).as_bytes(), None));
+        assert!(last.is_empty() || text.contains(&format!(" name=\"{last}_{count}\"")), "{field}");
+    }
+}
+
+#[test]
 fn a_page_that_sends_on_has_a_timer() {
     let page = "<meta http-equiv=Refresh content='5; URL=/next'>wait";
     assert_eq!(deck(page), "<card id=\"page\" ontimer=\"/next\">\n<timer value=\"50\"/>\n<p>wait</p>");

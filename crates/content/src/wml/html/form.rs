@@ -1,6 +1,6 @@
 //! Forms: fields become inputs and selections with a variable each, and sending them a task with a post field for each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::wbxml::{Attribute, Element, Name, Node, Piece};
 use crate::wml::variables::{Conversion, extension};
@@ -33,7 +33,11 @@ struct Button {
 
 /// Names of variables and buttons that the card uses already: they are the card's, not the form's.
 #[derive(Default)]
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+    /// The number to try next behind a name that is taken. No name is free again: a page that repeats one does not begin anew each time.
+    next: BTreeMap<String, u32>,
+}
 
 impl Names {
     /// A name for a variable that holds the field `name`.
@@ -48,10 +52,10 @@ impl Names {
 
     fn free(&mut self, base: &str) -> String {
         let mut name = base.to_owned();
-        let mut n = 2;
-        while !self.0.insert(name.clone()) {
+        while !self.taken.insert(name.clone()) {
+            let n = self.next.entry(base.to_owned()).or_insert(2);
             name = format!("{base}_{n}");
-            n += 1;
+            *n += 1;
         }
         name
     }
