@@ -301,7 +301,9 @@ fn more(address: &str) -> Element {
 
 /// Octets of `element` as the root of a deck without a string table, header included.
 fn size(element: &Element, like: &Document) -> Result<usize, SplitError> {
-    let document = Document { root: element.clone(), ..like.clone() };
+    // Not the content of `like`: what all decks have in common may be large, and sizes are asked for node by node.
+    let (version, public_id, charset) = (like.version, like.public_id.clone(), like.charset);
+    let document = Document { version, public_id, charset, root: element.clone() };
     let octets =
         markup::encode(&document, Options { string_table: false }).map_err(|_| SplitError::NoDeck)?;
     Ok(octets.len())
@@ -414,6 +416,15 @@ mod tests {
         assert!(texts[0].contains("href=\"#c1\""), "in the same deck");
         assert!(texts[0].contains("href=\"/deck?part=1#c"), "in the next");
         assert!(texts[texts.len() - 1].contains("href=\"/deck?part=0#c0\""));
+    }
+
+    #[test]
+    fn what_decks_have_in_common_is_not_reckoned_for_each_node() {
+        // Were it copied for every one of them, this would not end.
+        let (shared, nodes) = ("<head/>".repeat(100_000), "<p>x</p>".repeat(50_000));
+        let deck = deck(&format!("{shared}<card>{nodes}</card>"));
+        let decks = split(&deck, 200_000, &address).expect("can be split");
+        assert!(decks.len() > 2 && sizes(&decks).iter().all(|&size| size <= 200_000));
     }
 
     #[test]
