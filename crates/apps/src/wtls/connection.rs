@@ -53,6 +53,14 @@ pub(super) enum Tell {
     Nobody,
 }
 
+/// What a server says of records that belong to no connection (WAP-261, alert messages): fatal, no connection, no checksum of the
+/// message; in clear, as there are no keys. An alert is not answered, or two ends would tell each other for ever.
+pub(super) fn no_connection(records: &[Record]) -> Option<Bytes> {
+    let mut out = Vec::new();
+    record::clear(&mut out, kind::ALERT, 0, &[3, 5, 0, 0, 0, 0]);
+    records.iter().all(|record| record.kind != kind::ALERT).then(|| out.into())
+}
+
 /// One end of a connection.
 #[derive(Debug)]
 pub(super) struct Connection {

@@ -196,9 +196,15 @@ impl Layer {
                 self.peers.insert(remote, peer);
             }
         }
-        // What belongs to no connection is of one that was forgotten: its client has to begin anew.
+        // What belongs to no connection is of one that was forgotten, or that has another address now: its client has to begin anew.
         let Some(peer) = self.peers.get_mut(&remote).filter(|peer| peer.port == port) else {
             self.malformed += 1;
+            if matches!(self.side, Side::Server(_))
+                && let Some(alert) = connection::no_connection(&records)
+            {
+                self.added += alert.len() as u64;
+                send(cx, net, port, remote, alert);
+            }
             return Vec::new();
         };
         peer.used = cx.now;

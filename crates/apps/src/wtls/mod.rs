@@ -25,6 +25,10 @@
 //! A client repeats its flight after `repeat_after`, and a server answers a flight that it knows with the same flight again. The
 //! client's last flight of an abbreviated handshake goes along with each datagram until a protected one has come back.
 //!
+//! A server that does not know the connection of a record, since a NAT gave its client another port or too many others came, says so
+//! in clear (the fatal alert `no_connection`). That datagram is lost; the client's next one begins a handshake. Clients take fatal
+//! alerts in clear at any time: checksums that would tell forged ones are not modelled.
+//!
 //! Records of an open connection say their number and their length (five octets of header), and hold what they are to hold in clear,
 //! with as many octets behind it as a hash and the padding to whole blocks take. Not modelled: time for cryptography, certificates
 //! that are refused, class 3 (certificates of clients), the optimised full handshake (the gateway knows the client's certificate),

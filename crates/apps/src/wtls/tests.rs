@@ -162,6 +162,40 @@ fn a_connection_that_was_idle_goes_on_with_its_session() {
 }
 
 #[test]
+fn a_client_whose_connection_was_forgotten_is_told_so_and_begins_anew() {
+    let mut duo = duo(Config::default(), Config::default(), &[(0, 50), (2_000, 50), (3_000, 50)]);
+    duo.run_until(Instant::ZERO + Duration::from_secs(1));
+    // As many others as a server has connections at a time.
+    let hello = super::connection::Connection::open(1, false).flight;
+    for n in 0..4_096 {
+        let remote = SocketAddr::from(([10, 0, 0, 9], 10_000 + n));
+        duo.net.arrive(1, Datagram::Udp { local_port: 9203, remote, body: Body::Real(hello.clone()) });
+    }
+    let [near, far] = run(&mut duo, 0..0);
+    assert_eq!((near["heard"], far["heard"]), (2.0, 2.0), "what met the alert is lost, and nothing after it");
+    // One more round trip than in an open connection: the session goes on.
+    assert_eq!((near["wtls_resumed"], near["last_s"]), (1.0, 3.4));
+}
+
+#[test]
+fn what_belongs_to_no_connection_is_answered_in_clear_unless_it_is_an_alert() {
+    for (content, answer) in [
+        (kind::DATA, &[0xC2, 0, 0, 0, 6, 3, 5, 0, 0, 0, 0][..]),
+        (kind::HANDSHAKE, &[0xC2, 0, 0, 0, 6, 3, 5, 0, 0, 0, 0]),
+        (kind::ALERT, &[]),
+    ] {
+        let mut duo = duo(Config::default(), Config::default(), &[]);
+        let mut octets = Vec::new();
+        protected(&mut octets, content, 7, &[1; 50], &Config::default());
+        let remote = SocketAddr::from(([10, 0, 0, 9], 1_000));
+        duo.net.arrive(1, Datagram::Udp { local_port: 9203, remote, body: Body::Real(octets.into()) });
+        let [_, far] = run(&mut duo, 0..0);
+        let said: Vec<u8> = duo.net.datagrams.iter().flat_map(|(_, octets)| octets.to_vec()).collect();
+        assert_eq!((said.as_slice(), far["wtls_malformed"]), (answer, 1.0));
+    }
+}
+
+#[test]
 fn octets_of_strangers_open_nothing_and_break_nothing() {
     let mut duo = duo(Config::default(), Config::default(), &[]);
     let hello = super::connection::Connection::open(1, false).flight;
