@@ -107,7 +107,8 @@ impl Fetcher {
         let Some(origin) = self.origins.get_mut(&to) else { return };
         while let Some(order) = origin.waiting.pop_front() {
             // What failed on an old connection gets a new one, even if others are idle.
-            let socket = match origin.idle.pop().filter(|_| !order.again) {
+            let idle = if order.again { None } else { origin.idle.pop() };
+            let socket = match idle {
                 Some(socket) => socket,
                 None if origin.connections < self.settings.connections => {
                     let socket = net.connect(cx, to);

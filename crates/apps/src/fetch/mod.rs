@@ -5,6 +5,8 @@
 
 mod connection;
 mod fetcher;
+#[cfg(test)]
+mod tests;
 
 use airloom_content::http::message::{Fields, Method};
 use bytes::Bytes;
