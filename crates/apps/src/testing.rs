@@ -84,6 +84,8 @@ pub(crate) struct Net {
     pub(crate) room: usize,
     /// At most so many octets arrive at a time.
     pub(crate) chop: usize,
+    /// How much later than the one before each further piece of a write arrives.
+    pub(crate) pace: Duration,
     /// Streams of a kind that a side may open on a connection.
     pub(crate) most_streams: u32,
     /// Connections (by number) that get no answer from the server's port.
@@ -215,9 +217,11 @@ impl Sockets for Side<'_> {
             let over = connection.ends[1].sent - limit;
             body = body.slice(0, taken.saturating_sub(over));
         }
+        let mut after = self.net.delay;
         while !body.is_empty() {
             let piece = body.split_to(self.net.chop);
-            self.net.push(self.net.delay, number, Happening::Arrive(peer, piece));
+            self.net.push(after, number, Happening::Arrive(peer, piece));
+            after += self.net.pace;
         }
         if is_cut {
             self.net.cut.remove(&number);
@@ -370,6 +374,7 @@ impl<A: App, B: App> Pair<A, B> {
             delay: Duration::from_millis(10),
             room: 64_000,
             chop: usize::MAX,
+            pace: Duration::ZERO,
             most_streams: u32::MAX,
             refused: BTreeSet::new(),
             cut: BTreeMap::new(),

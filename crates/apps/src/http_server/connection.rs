@@ -115,6 +115,7 @@ impl Connection {
                     }
                     self.deadline = call.now() + call.config.stall_timeout;
                     if !response.pump(call.cx, call.net, call.socket) {
+                        self.under_way.note(call.net.unacknowledged(call.socket));
                         return;
                     }
                     let counters = &mut *call.counters;
@@ -133,10 +134,12 @@ impl Connection {
         }
     }
 
-    /// Is the last response still on its way through the transport, and getting on? Then the peer is neither idle nor done.
+    /// Is a response still on its way through the transport, and getting on? Then the peer is neither idle nor done, nor stalled.
     fn is_under_way(&mut self, call: &Call) -> bool {
         let patience = match self.state {
             State::Reading if self.reader.is_between_messages() => call.config.idle_timeout,
+            // A transport tells of room when there is much of it, which on a slow link takes longer than that.
+            State::Answering(_) => call.config.stall_timeout,
             State::Lingering => LINGER.max(call.config.idle_timeout),
             _ => return false,
         };

@@ -246,6 +246,29 @@ fn a_client_that_does_not_read_is_reset_after_the_stall_timeout() {
 }
 
 #[test]
+fn a_response_that_is_getting_on_is_not_reset_though_there_is_no_room_for_more() {
+    let speaker = Speaker::new(80, &b"GET /1GB HTTP/1.0\r\n\r\n"[..]);
+    let mut pair = Pair::new(Deaf(speaker), Server::new(Config::default()).expect("a valid configuration"));
+    // The 64 kB that the network has room for arrive within 128 s; then nothing more does.
+    (pair.net.chop, pair.net.pace) = (1000, Duration::from_secs(2));
+    let end = pair.run();
+    assert_eq!(pair.a.0.end, Some(CloseReason::Reset));
+    assert!((180.0..181.0).contains(&end.as_secs_f64()), "{end}");
+    assert_eq!(pair.server_summary()["timeouts"], 1.0);
+}
+
+#[test]
+fn a_response_of_which_nothing_leaves_is_reset_after_the_stall_timeout() {
+    let speaker = Speaker::new(80, &b"GET /1GB HTTP/1.0\r\n\r\n"[..]);
+    let mut pair = Pair::new(Deaf(speaker), Server::new(Config::default()).expect("a valid configuration"));
+    // The request is on its way; what answers it will be for an hour.
+    pair.run_until(Instant::ZERO + Duration::from_millis(25));
+    pair.net.delay = Duration::from_secs(3600);
+    pair.run_until(Instant::ZERO + Duration::from_secs(61));
+    assert_eq!(pair.server_summary()["timeouts"], 1.0);
+}
+
+#[test]
 fn what_is_too_large_is_not_there_whatever_the_version() {
     for (path, expected) in [
         ("/18446744073709551615", 404),
