@@ -220,6 +220,18 @@ fn without_any_answer_it_ends_after_eight_repetitions() {
 }
 
 #[test]
+fn a_responder_that_takes_longer_than_its_initiator_waits_is_told_that_it_is_over() {
+    let mut pair = Pair::new(Config::default(), |_| WELL).answering(secs(60.0), request());
+    pair.invoke(Class::WithResult, request());
+    let pair = pair.drive();
+    // 40 s after the hold-on acknowledgement; nobody answers at 60 s.
+    assert_eq!(pair.octets(), [(0, 0, INVOKE), (2100, 1, ACK), (42_200, 0, 0x20)]);
+    let over = Indication::Aborted(Abort::Provider(Reason::NoResponse));
+    assert_eq!(pair.heard(0), [(2200, Indication::InvokeConfirmed), (42_200, over.clone())]);
+    assert_eq!(pair.heard(1), [(100, invoked(Class::WithResult)), (42_300, over)]);
+}
+
+#[test]
 fn class_1_is_acknowledged_and_class_0_is_not() {
     let mut pair = Pair::new(Config::default(), |_| WELL);
     pair.invoke(Class::Reliable, request());

@@ -207,18 +207,21 @@ impl Initiator {
 
     fn no_answer(&mut self, act: &mut Act) {
         let (tid, tok) = (self.tid, self.tok_sent);
-        act.counters.timeouts += u64::from(self.invoke.is_some());
-        if let Some(invoke) = &mut self.invoke {
-            let again = invoke.timed_out(act, |invoke, act| {
-                if tok {
-                    act.send(&Pdu::new(tid, true, Kind::Ack { verify: true }));
-                } else {
-                    invoke.repeat_last(act);
-                }
-            });
-            if again {
-                return self.timer.arm_after(act.now, invoke.interval(act.config));
+        let Some(invoke) = &mut self.invoke else {
+            // The responder was there, and may be at work for nobody: who ends a transaction says so (WAP-224, abort).
+            act.abort(tid, Reason::NoResponse);
+            return self.stop();
+        };
+        act.counters.timeouts += 1;
+        let again = invoke.timed_out(act, |invoke, act| {
+            if tok {
+                act.send(&Pdu::new(tid, true, Kind::Ack { verify: true }));
+            } else {
+                invoke.repeat_last(act);
             }
+        });
+        if again {
+            return self.timer.arm_after(act.now, invoke.interval(act.config));
         }
         self.end(act, Indication::Aborted(Abort::Provider(Reason::NoResponse)));
     }
