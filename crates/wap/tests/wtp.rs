@@ -502,6 +502,24 @@ fn a_copy_of_an_invoke_that_comes_after_the_end_is_not_carried_out_again() {
 }
 
 #[test]
+fn an_invoke_that_was_overtaken_and_verified_does_not_let_a_copy_of_the_other_one_through() {
+    let mut end = Alone(Provider::new(Config::default(), 1));
+    // The fifth was lost; it comes again after the sixth.
+    assert_eq!(end.says(0.0, invoke(6, false, false)), []);
+    assert_eq!(end.says(5.0, invoke(5, false, true)), [Pdu::new(0x8005, true, VERIFY)]);
+    assert_eq!(end.says(5.2, Pdu::new(5, false, VERIFY)), []);
+    assert_eq!(end.told(), [invoked(Class::WithResult), invoked(Class::WithResult)]);
+    let sixth = Transaction { role: Role::Responder, peer: client(), tid: 6 };
+    end.0.result(Instant::ZERO + secs(5.3), sixth, octets(5));
+    end.drain();
+    end.says(5.5, Pdu::new(6, false, Kind::Ack { verify: false }));
+    assert_eq!(end.told(), [Indication::ResultConfirmed]);
+    // The network had kept a copy of it.
+    assert_eq!(end.says(6.0, invoke(6, false, false)), [Pdu::new(0x8006, false, VERIFY)]);
+    assert_eq!(end.told(), []);
+}
+
+#[test]
 fn an_unknown_peer_can_be_made_to_prove_where_it_is() {
     let config = Config { verify_unknown: true, ..Config::default() };
     let mut pair = Pair::new(config, |_| WELL).answering(Duration::ZERO, octets(9_000));

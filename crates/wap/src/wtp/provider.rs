@@ -463,9 +463,9 @@ impl Provider {
             } else {
                 self.shares.insert(transaction, peer.ip(), rank);
             }
-        }
-        if was_unverified && !is_unverified(&machine) {
-            self.cache.set(transaction.peer, transaction.tid);
+            if was_unverified && !is_unverified(&machine) {
+                self.cache.verified(peer, transaction.tid, responder.tid_new());
+            }
         }
         let (held, entered) = (machine.held(), machine.deadline());
         self.held += held;

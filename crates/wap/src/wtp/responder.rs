@@ -35,6 +35,9 @@ pub struct Responder {
     tid: u16,
     class: Class,
     user_ack: bool,
+    /// Its initiator counts anew.
+    #[getset(get_copy = "pub")]
+    tid_new: bool,
     /// Its state.
     #[getset(get_copy = "pub")]
     state: State,
@@ -55,7 +58,7 @@ pub struct Responder {
 impl Responder {
     /// For an Invoke of class 1 or 2 with this PDU, which is fed afterwards. `verify` asks its initiator first.
     pub fn new(pdu: &Pdu, verify: bool) -> Option<Responder> {
-        let Kind::Invoke { trailer, user_ack, class, .. } = pdu.kind else { return None };
+        let Kind::Invoke { trailer, tid_new, user_ack, class, .. } = pdu.kind else { return None };
         let maximum_group = pdu.items.iter().find_map(|item| match item {
             Tpi::Option(OptionItem::MaximumGroup(octets)) => Some(*octets),
             _ => None,
@@ -64,6 +67,7 @@ impl Responder {
             tid: pdu.tid | RESPONDER,
             class,
             user_ack,
+            tid_new,
             state: if verify { State::TidOkWait } else { State::Listen },
             over: false,
             invoke: Arriving::default(),
