@@ -27,6 +27,7 @@ pub(crate) struct Side {
     pub(crate) sender: Sender,
     pub(crate) stalls: Stalls,
     has_closed: bool,
+    has_syn: bool,
     /// Shift that its SYN offers.
     scale: Option<u8>,
     syn_ns: Option<u64>,
@@ -89,11 +90,13 @@ impl Connection {
         own.sender.counts.segments += 1;
         self.has_handshake |= flags.has(Flags::SYN);
         if flags.has(Flags::SYN) {
+            own.has_syn = true;
             own.scale = segment.header.options.window_scale;
             own.sender.mss = segment.header.options.mss.or(own.sender.mss);
             own.syn_ns.get_or_insert(segment.at_ns);
-            // Windows are scaled if both ends say by how much (RFC 7323 2.2).
-            if let (Some(ours), Some(theirs)) = (own.scale, other.scale) {
+            // Windows are scaled if both ends say by how much (RFC 7323 2.2); whether they do only both SYNs tell.
+            if other.has_syn {
+                let (ours, theirs) = own.scale.zip(other.scale).unwrap_or((0, 0));
                 own.sender.set_scale(theirs);
                 other.sender.set_scale(ours);
             }
@@ -143,7 +146,7 @@ impl Connection {
             seq: since_start(begin),
             len: segment.payload,
             ack: ack.map(since_start),
-            window: u32::try_from(other.sender.window.unwrap_or(0)).unwrap_or(u32::MAX),
+            window: other.sender.window().map(|window| u32::try_from(window).unwrap_or(u32::MAX)),
             in_flight: own.sender.in_flight(),
         }
     }

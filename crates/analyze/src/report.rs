@@ -108,7 +108,8 @@ pub struct SideReport {
     pub duplicates_reported: Option<u64>,
     /// Times that the other end closed its window.
     pub zero_windows: Option<u64>,
-    /// Segments that reached the end of the other end's window.
+    /// Segments that reached the end of the other end's window. Like `window`, unknown unless both SYNs were captured: they alone
+    /// say by how much windows are scaled (RFC 7323 2.2).
     pub window_full: Option<u64>,
     /// Smallest and largest window that it was offered, in octets.
     pub window: Option<(u64, u64)>,
@@ -206,7 +207,7 @@ impl SideReport {
             selective_acks: answer(counts.selective_acks),
             duplicates_reported: answer(counts.duplicates_reported),
             zero_windows: answer(counts.zero_windows),
-            window_full: sent(counts.window_full),
+            window_full: sent(counts.window_full).filter(|_| sender.scale.is_some()),
             window: sender.windows,
             most_in_flight: sent(sender.most_in_flight),
             mss: sender.mss,

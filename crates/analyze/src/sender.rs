@@ -120,10 +120,11 @@ pub(crate) struct Sender {
     pub(crate) rtt: Samples,
     /// Round trip of the handshake, or the least of the others: both halves of the way, wherever the capture was.
     pub(crate) round_trip_ns: Option<u64>,
-    /// The window that the other end offers, in octets; not known before its first segment.
-    pub(crate) window: Option<u64>,
+    /// The window field of the other end's last segment, and its shift; not known before that.
+    field: Option<(u16, Option<u8>)>,
     pub(crate) windows: Option<(u64, u64)>,
-    scale: u8,
+    /// Shift of the window that the other end offers; SYNs alone say it.
+    pub(crate) scale: Option<u8>,
     pub(crate) most_in_flight: u64,
     pub(crate) last_ack_ns: Option<u64>,
     /// Since when there has been nothing to acknowledge.
@@ -151,7 +152,15 @@ impl Sender {
 
     /// Shift of the window that the other end offers, agreed on in the handshake (RFC 7323 2).
     pub(crate) fn set_scale(&mut self, shift: u8) {
-        self.scale = shift.min(14);
+        self.scale = Some(shift.min(14));
+    }
+
+    /// The window that the other end offers, in octets; not known before its first segment, nor without the shift, unless it is closed.
+    pub(crate) fn window(&self) -> Option<u64> {
+        match self.field? {
+            (0, _) => Some(0),
+            (field, shift) => Some(u64::from(field) << shift?),
+        }
     }
 
     pub(crate) fn in_flight(&self) -> u64 {
@@ -211,7 +220,7 @@ impl Sender {
         self.end = self.end.max(end);
         self.idle_since_ns = None;
         self.most_in_flight = self.most_in_flight.max(self.in_flight());
-        let edge = self.window.map(|window| self.acked + window);
+        let edge = self.window().map(|window| self.acked + window);
         self.counts.window_full += u64::from(segment.payload > 0 && edge.is_some_and(|edge| end >= edge));
         self.wait(end, at_ns, kind != Kind::New);
         kind
@@ -221,7 +230,7 @@ impl Sender {
         if payload <= 1 && !is_control && begin + 1 == self.end && self.acked >= self.end {
             return Kind::KeepAlive;
         }
-        if payload == 1 && !is_control && self.window == Some(0) && begin <= self.end && begin >= self.acked {
+        if payload == 1 && !is_control && self.window() == Some(0) && begin <= self.end && begin >= self.acked {
             return Kind::WindowProbe;
         }
         if begin >= self.end {
@@ -298,11 +307,12 @@ impl Sender {
         let at_ns = segment.at_ns;
         let flags = segment.header.flags;
         self.selective(segment, ack);
-        let shift = if flags.has(Flags::SYN) { 0 } else { self.scale };
-        let window = u64::from(segment.header.window) << shift;
-        let is_same_window = self.window == Some(window);
+        // That of a SYN is not scaled (RFC 7323 2.2).
+        let shift = if flags.has(Flags::SYN) { Some(0) } else { self.scale };
+        let field = (segment.header.window, shift);
+        let is_same_window = self.field == Some(field);
         if !flags.has(Flags::RST) {
-            self.offered(window, flags.has(Flags::SYN));
+            self.offered(field, flags.has(Flags::SYN));
         }
         let is_duplicate = is_bare && ack == self.acked && is_same_window && self.end > ack;
         if ack > self.acked {
@@ -328,11 +338,14 @@ impl Sender {
         is_duplicate
     }
 
-    fn offered(&mut self, window: u64, is_first: bool) {
-        self.counts.zero_windows += u64::from(window == 0 && self.window != Some(0));
-        self.window = Some(window);
-        // That of a SYN is not scaled.
-        if !is_first {
+    fn offered(&mut self, field: (u16, Option<u8>), is_first: bool) {
+        self.counts.zero_windows += u64::from(field.0 == 0 && self.window() != Some(0));
+        self.field = Some(field);
+        // That of a SYN is none to send by.
+        if !is_first
+            && self.scale.is_some()
+            && let Some(window) = self.window()
+        {
             let (least, most) = self.windows.unwrap_or((window, window));
             self.windows = Some((least.min(window), most.max(window)));
         }

@@ -148,7 +148,7 @@ impl Stalls {
 
     /// Data was sent.
     pub(crate) fn sent(&mut self, at_ns: u64, sender: &Sender) {
-        let room = sender.window.map(|window| (sender.acked + window).saturating_sub(sender.end));
+        let room = sender.window().map(|window| (sender.acked + window).saturating_sub(sender.end));
         let segment = u64::from(sender.mss.unwrap_or(536));
         self.last = Some(Last { at_ns, is_window_full: room.is_some_and(|room| room < segment) });
     }

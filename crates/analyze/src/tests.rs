@@ -14,6 +14,8 @@ struct Script {
     /// Sequence numbers that each end begins with.
     isn: [u32; 2],
     window: u16,
+    /// Shifts that their SYNs offer.
+    scale: [Option<u8>; 2],
 }
 
 /// What may differ from segment to segment.
@@ -26,7 +28,7 @@ struct With {
 
 impl Script {
     fn new() -> Script {
-        Script { frames: Vec::new(), isn: [5000, 9000], window: 60_000 }
+        Script { frames: Vec::new(), isn: [5000, 9000], window: 60_000, scale: [None; 2] }
     }
 
     /// With the handshake at the client, and a round trip of 100 ms.
@@ -50,6 +52,7 @@ impl Script {
         let mut options = TcpOptions { timestamps: with.stamps, ..TcpOptions::default() };
         if flags.has(Flags::SYN) {
             options.mss = Some(1000);
+            options.window_scale = self.scale[side];
         }
         if let Some((left, right)) = with.sack {
             let isn = self.isn[1 - side];
@@ -262,6 +265,45 @@ fn a_full_window_is_told_from_a_closed_one_and_from_a_program_that_pauses() {
         (3.0, 3.901, Why::NoAcknowledgement),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn rfc_7323_2_2_without_both_syns_nobody_knows_how_large_a_window_is_but_whether_it_is_closed() {
+    // Captured from this segment on: what the client was offered, the last windows of the trace, and why the client paused.
+    let seen = |scale, from: usize| {
+        let mut s = Script::new();
+        s.scale = scale;
+        s.handshake();
+        s.window = 20;
+        s.ack(100.2, 0, 1);
+        s.data(101.0, 0, 1, 1000);
+        s.data(101.0, 0, 1001, 500);
+        s.ack(201.0, 0, 1501);
+        s.data(3000.0, 0, 1501, 1000);
+        s.segment(3100.0, 1, Flags(0), 1, Some(2501), 0, With { window: Some(0), ..With::default() });
+        s.frames.drain(..from);
+        let analysis = s.analysis();
+        let column = analysis.trace.iter().find(|c| c.name == "window").unwrap();
+        let Values::U32(windows) = &column.values else { panic!() };
+        let last: Vec<Option<u32>> = (windows.iter().zip(column.valid.as_ref().unwrap()))
+            .map(|(window, is_known)| is_known.then_some(*window))
+            .skip(windows.len() - 3)
+            .collect();
+        let connection = analysis.report.connections.into_iter().next().unwrap();
+        let side = connection.sides.into_iter().find(|side| side.data_segments > 0).unwrap();
+        let why: Vec<Why> = side.stalls.iter().map(|stall| stall.why).collect();
+        (side.window, side.window_full, side.zero_windows, last, why)
+    };
+    let (both, one) = ([Some(7), Some(7)], [Some(7), None]);
+    let known = [Some(2560), Some(2560), Some(0)].to_vec();
+    assert_eq!(seen(both, 0), (Some((0, 2560)), Some(0), Some(1), known, vec![Why::Application]));
+    let unscaled = [Some(20), Some(20), Some(0)].to_vec();
+    assert_eq!(seen(one, 0), (Some((0, 20)), Some(3), Some(1), unscaled, vec![Why::ReceiverWindow]));
+    let unknown = [None, None, Some(0)].to_vec();
+    for (scale, from) in [(both, 1), (both, 3), (both, 4), (one, 1)] {
+        let expected = (None, None, Some(1), unknown.clone(), vec![Why::Application]);
+        assert_eq!(seen(scale, from), expected, "{scale:?} {from}");
+    }
 }
 
 #[test]

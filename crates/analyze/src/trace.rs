@@ -15,8 +15,8 @@ pub(crate) struct Row {
     pub(crate) len: u32,
     /// Of what the other end sends; likewise.
     pub(crate) ack: Option<i64>,
-    /// What this end offers, in octets.
-    pub(crate) window: u32,
+    /// What this end offers, in octets; not known without the SYNs that say by how much it is scaled.
+    pub(crate) window: Option<u32>,
     /// What this end has in flight after it.
     pub(crate) in_flight: u64,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Trace {
     seq: Vec<i64>,
     len: Vec<u32>,
     ack: Optional<i64>,
-    window: Vec<u32>,
+    window: Optional<u32>,
     in_flight: Vec<u64>,
 }
 

@@ -57,8 +57,8 @@ def analyze(path: Path | str, *, stall_s: float | None = None, rows: int = MOST_
     A pause of a sender counts as a stall from `stall_s` seconds on, by default two round trips and 0.2 s at least. A
     file that is cut or corrupt is read up to there, and `report["unreadable"]` says why no further. The trace has at
     most `rows` rows: `connection`, `t_ns` since the first frame, `side` (0: sent by the client), `kind`, `seq` and
-    `ack` in octets since the beginning, `len`, `window` in octets, octets `in_flight`. Raises `UsageError` if it is no
-    capture.
+    `ack` in octets since the beginning, `len`, `window` in octets (null where the SYNs that say its scale were not
+    captured), octets `in_flight`. Raises `UsageError` if it is no capture.
     """
     path = Path(path)
     if stall_s is not None and not stall_s > 0:

@@ -214,6 +214,7 @@ def _facts(connection: dict[str, Any], side: dict[str, Any]) -> list[str]:
     flight = []
     if side["most_in_flight"] is not None:
         flight.append(f"in flight at most {side['most_in_flight']} octets")
+    if side["window_full"] is not None:
         flight.append(f"window full {side['window_full']} times")
     if side["zero_windows"] is not None:
         flight.append(f"window closed {side['zero_windows']} times")

@@ -51,10 +51,12 @@ def sequence_trace(
     with style(width_mm):
         figure = drawing(width_mm, 9.0, 4.6)
         axes = figure.subplots()
-        edge = back["ack"].cast(pl.Int64) + back["window"].cast(pl.Int64)
+        # Without the SYNs nobody knows how large windows are.
+        offers = back.drop_nulls("window")
+        edge = offers["ack"].cast(pl.Int64) + offers["window"].cast(pl.Int64)
         # A window far above what is ever sent would press everything else down.
-        if not back.is_empty() and edge.max() <= 1.5 * sent["seq"].max():  # type: ignore[operator]
-            axes.plot(back["t_s"], edge, color=FAINT, label="window", **{**STEPS, "linewidth": 0.8})
+        if not offers.is_empty() and edge.max() <= 1.5 * sent["seq"].max():  # type: ignore[operator]
+            axes.plot(offers["t_s"], edge, color=FAINT, label="window", **{**STEPS, "linewidth": 0.8})
         axes.plot(back["t_s"], back["ack"], color=ACK, label="acknowledged", **STEPS)
         for kinds, marker, colour, size, label in _MARKS:
             rows = sent.filter(pl.col("kind").is_in(list(kinds)))
