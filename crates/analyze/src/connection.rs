@@ -102,11 +102,11 @@ impl Connection {
             }
         }
         let takes_up = segment.payload > 0 || flags.has(Flags::SYN) || flags.has(Flags::FIN);
+        let is_bare = !takes_up && !flags.has(Flags::RST);
         let begin = own.sender.place(segment.header.seq);
         let mut is_duplicate = false;
         let mut ack = None;
         if flags.has(Flags::ACK) {
-            let is_bare = !takes_up && !flags.has(Flags::RST);
             let place = if other.sender.is_known() {
                 other.sender.place(segment.header.ack)
             } else {
@@ -127,7 +127,13 @@ impl Connection {
                 own.syn_ns = None;
             }
         }
-        let kind = takes_up.then(|| send(own, segment, begin, shortest_ns));
+        let kind = if takes_up {
+            Some(send(own, segment, begin, shortest_ns))
+        } else if is_bare {
+            own.sender.bare(begin)
+        } else {
+            None
+        };
         if flags.has(Flags::FIN) {
             own.has_closed = true;
         }

@@ -44,9 +44,9 @@ pub(crate) enum Kind {
     Again { cause: Cause, needless: bool },
     /// A hole filled soon after it showed.
     OutOfOrder,
-    /// An octet that is acknowledged already, to hear of the other end (RFC 9293 3.8.4).
+    /// An octet that is acknowledged already, or its number alone, to hear of the other end (RFC 9293 3.8.4).
     KeepAlive,
-    /// An octet into a window that is closed (RFC 9293 3.8.6.1).
+    /// An octet into a window that is closed (RFC 9293 3.8.6.1), or nothing but such a number meanwhile.
     WindowProbe,
 }
 
@@ -226,11 +226,31 @@ impl Sender {
         kind
     }
 
+    /// A segment of this end with an acknowledgement and nothing else. One that goes back by an octet asks for an answer: so do
+    /// systems that send no octet for that, whether they wait for the window or for a sign of life.
+    pub(crate) fn bare(&mut self, begin: u64) -> Option<Kind> {
+        if !self.is_before_all(begin) {
+            return None;
+        }
+        if self.window() == Some(0) {
+            self.counts.window_probes += 1;
+            return Some(Kind::WindowProbe);
+        }
+        self.counts.keep_alives += 1;
+        Some(Kind::KeepAlive)
+    }
+
+    /// Does it begin an octet before what is sent next, although all is acknowledged?
+    fn is_before_all(&self, begin: u64) -> bool {
+        begin + 1 == self.end && self.acked >= self.end
+    }
+
     fn kind(&self, at_ns: u64, begin: u64, end: u64, payload: u32, is_control: bool) -> Kind {
-        if payload <= 1 && !is_control && begin + 1 == self.end && self.acked >= self.end {
+        if payload == 1 && !is_control && self.is_before_all(begin) {
             return Kind::KeepAlive;
         }
-        if payload == 1 && !is_control && self.window() == Some(0) && begin <= self.end && begin >= self.acked {
+        if payload == 1 && !is_control && self.window() == Some(0) && begin <= self.end && begin >= self.acked
+        {
             return Kind::WindowProbe;
         }
         if begin >= self.end {

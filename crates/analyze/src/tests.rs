@@ -334,7 +334,25 @@ fn an_octet_that_was_acknowledged_keeps_a_connection_alive() {
     s.segment(9201.0, 0, Flags(0), 1000, Some(1), 0, With::default());
     s.segment(9301.0, 0, Flags(0), 1000, Some(1), 1, With::default());
     let side = s.client();
-    assert_eq!((side.keep_alives, side.retransmissions), (1, 0), "without an octet it takes up nothing");
+    assert_eq!((side.keep_alives, side.window_probes, side.retransmissions), (2, 0, 0));
+    assert_eq!((side.data_segments, side.octets), (1, 1000), "with or without an octet, it takes up nothing");
+    assert_eq!(kinds(&s.analysis())[5..], ["keep-alive", "keep-alive"]);
+}
+
+#[test]
+fn a_segment_that_goes_back_by_an_octet_and_has_none_probes_a_window_that_is_closed() {
+    let mut s = Script::begun();
+    s.data(101.0, 0, 1, 1000);
+    let closed = With { window: Some(0), ..With::default() };
+    s.segment(201.0, 1, Flags(0), 1, Some(1001), 0, closed);
+    s.segment(401.0, 0, Flags(0), 1000, Some(1), 0, With::default());
+    s.segment(501.0, 1, Flags(0), 1, Some(1001), 0, closed);
+    // What is sent beside it is no probe, and neither is what ends the connection.
+    s.segment(502.0, 0, Flags(0), 1001, Some(1), 0, With::default());
+    s.segment(503.0, 0, Flags::RST, 1000, Some(1), 0, With::default());
+    let side = s.client();
+    assert_eq!((side.window_probes, side.keep_alives), (1, 0));
+    assert_eq!(kinds(&s.analysis())[4..].join(" "), "ack window-probe ack ack reset");
 }
 
 #[test]
