@@ -37,7 +37,7 @@ pub(crate) fn content(frame: &Frame<'_>) -> Content {
 
 fn read(frame: &Frame<'_>) -> Option<Content> {
     let datagram = capture::datagram(frame.link, frame.octets)?;
-    let brief = Brief::parse(datagram)?;
+    let brief = header(frame, datagram)?;
     let (mut kind, mut at) = (brief.protocol, brief.header_len);
     if datagram[0] >> 4 == 6 {
         while matches!(kind, HOP_BY_HOP | ROUTING | DESTINATION) {
@@ -60,6 +60,20 @@ fn read(frame: &Frame<'_>) -> Option<Content> {
     let from = (brief.source, header.source);
     let to = (brief.destination, header.destination);
     Some(Content::Tcp(Segment { at_ns: frame.at_ns, from, to, header, payload }))
+}
+
+/// The header of a datagram. Who leaves it to its device to cut large segments writes a length of 0, in IPv6 as in a jumbogram
+/// (RFC 2675 3): then all that the frame had behind its own header is the datagram, as Wireshark has it.
+fn header(frame: &Frame<'_>, datagram: &[u8]) -> Option<Brief> {
+    let at = if datagram[0] >> 4 == 6 { 4 } else { 2 };
+    if *datagram.get(at..at + 2)? != [0, 0] {
+        return Brief::parse(datagram);
+    }
+    let total_len = (frame.length as usize).checked_sub(frame.octets.len() - datagram.len())?;
+    // A length that is read like any other, as long as the longest header.
+    let mut head = datagram[..datagram.len().min(60)].to_vec();
+    head[at..at + 2].fill(0xFF);
+    Some(Brief { total_len, ..Brief::parse(&head)? })
 }
 
 /// As people write it.

@@ -100,12 +100,19 @@ impl Script {
     }
 
     fn file(&self) -> Vec<u8> {
+        self.file_of(101, usize::MAX)
+    }
+
+    /// A capture of a link of this type, of so many octets of a frame at most.
+    fn file_of(&self, link: u32, most: usize) -> Vec<u8> {
         let mut file: Vec<u8> =
-            [0xA1B2_3C4D_u32, 0x0004_0002, 0, 0, 65_535, 101].iter().flat_map(|n| n.to_le_bytes()).collect();
+            [0xA1B2_3C4D_u32, 0x0004_0002, 0, 0, 65_535, link].iter().flat_map(|n| n.to_le_bytes()).collect();
         for (at, octets) in &self.frames {
-            let numbers = [at / 1_000_000_000, at % 1_000_000_000, octets.len() as u64, octets.len() as u64];
+            let captured = &octets[..octets.len().min(most)];
+            let numbers =
+                [at / 1_000_000_000, at % 1_000_000_000, captured.len() as u64, octets.len() as u64];
             file.extend(numbers.iter().flat_map(|n| (*n as u32).to_le_bytes()));
-            file.extend(octets);
+            file.extend(captured);
         }
         file
     }
@@ -373,6 +380,36 @@ fn numbers_go_round_and_captures_begin_in_the_middle() {
     s.frames.drain(..2);
     let side = s.client();
     assert_eq!((side.unique_octets, side.unseen_octets), (1000, 0));
+}
+
+#[test]
+fn a_segment_whose_header_says_no_length_is_as_long_as_its_frame() {
+    let mut s = Script::begun();
+    s.data(101.0, 0, 1, 40_000);
+    s.ack(201.0, 0, 40_001);
+    let (_, octets) = &mut s.frames[3];
+    octets[2..4].fill(0);
+    octets.resize(octets.len() + 40_000, 0);
+    let side = s.client();
+    assert_eq!((side.segments, side.unique_octets, side.unseen_octets), (3, 40_000, 0));
+    // The same over IPv6 and Ethernet, with a jumbogram's option (RFC 2675 2); only its beginning was captured.
+    let hosts: [std::net::IpAddr; 2] = ["2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap()];
+    for (n, (_, octets)) in s.frames.iter_mut().enumerate() {
+        let tcp = octets.split_off(ip::V4_HEADER);
+        let side = usize::from(octets[15] == 2);
+        let (kind, length, option): (u8, usize, &[u8]) = match n {
+            3 => (0, 0, &[ip::protocol::TCP, 0, 0xC2, 4, 0, 0, 0x9C, 0x5C]),
+            _ => (ip::protocol::TCP, tcp.len(), &[]),
+        };
+        let mut header = [0; ip::V6_HEADER];
+        ip::emit(&mut header, hosts[side], hosts[1 - side], kind, 0, length);
+        *octets = [&[0; 12][..], &[0x86, 0xDD], &header, option, &tcp].concat();
+    }
+    for most in [usize::MAX, 100] {
+        let report = analyze(Reader::new(s.file_of(1, most).as_slice()).unwrap(), &Options::default()).report;
+        let side = &report.connections[0].sides[0];
+        assert_eq!((report.segments, side.unique_octets, side.unseen_octets), (5, 40_000, 0), "{most}");
+    }
 }
 
 #[test]
