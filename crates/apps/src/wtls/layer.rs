@@ -217,6 +217,7 @@ impl Layer {
                 self.added += alert.len() as u64;
                 send(cx, net, port, remote, alert);
             }
+            self.lost += peer.waiting.len() as u64;
             self.peers.remove(&remote);
             return Vec::new();
         }

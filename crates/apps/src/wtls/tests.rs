@@ -178,6 +178,16 @@ fn a_client_whose_connection_was_forgotten_is_told_so_and_begins_anew() {
 }
 
 #[test]
+fn what_waited_for_a_handshake_that_an_alert_ends_is_counted_as_lost() {
+    let mut duo = duo(Config::default(), Config::default(), &[(0, 50)]);
+    let alert = vec![0xC2, 0, 0, 0, 6, 3, 5, 0, 0, 0, 0];
+    let remote = SocketAddr::new(SERVER, 9203);
+    duo.net.arrive(0, Datagram::Udp { local_port: 49_200, remote, body: Body::Real(alert.into()) });
+    let [near, far] = run(&mut duo, 0..0);
+    assert_eq!((near["wtls_failed"], near["wtls_lost"], far["heard"]), (1.0, 1.0, 0.0));
+}
+
+#[test]
 fn what_belongs_to_no_connection_is_answered_in_clear_unless_it_is_an_alert() {
     for (content, answer) in [
         (kind::DATA, &[0xC2, 0, 0, 0, 6, 3, 5, 0, 0, 0, 0][..]),
