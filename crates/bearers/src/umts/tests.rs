@@ -333,6 +333,27 @@ fn discard_in_the_middle_of_an_sdu_does_not_harm_its_neighbours() {
 }
 
 #[test]
+fn an_sdu_that_is_given_up_half_sent_does_not_take_the_next_one_with_it() {
+    // The MRW comes in the interval in which the next SDU begins, or is lost with what leaves then.
+    let burst = json!({ "model": "on-off", "first": "off", "off": "980ms", "on": "120ms", "loss": 1.0 });
+    for loss in [json!(0.0), burst] {
+        for (window, piggyback) in [(1024, true), (1024, false), (4, true), (4, false)] {
+            // A PDU every 40 ms: 1500 octets would take one and a half seconds.
+            let mut bench = channel(json!({
+                "loss": { "downlink": loss }, "rate": "8kbit/s", "core_delay": "0s",
+                "rlc": { "discard": "timer", "timer_discard": "1s", "window": window, "piggyback": piggyback },
+            }));
+            bench.send(DOWN, 1500);
+            bench.run_until(ms(900));
+            let next = bench.send(DOWN, 100);
+            bench.finish();
+            assert_eq!(bench.ids(DOWN), [next], "{loss} {window} {piggyback}");
+            assert_eq!((bench.value("downlink.rlc_discards"), bench.value("rlc_resets")), (1.0, 0.0));
+        }
+    }
+}
+
+#[test]
 fn max_dat_resets_the_link_and_sdus_that_waited_survive() {
     let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "on": "1500ms", "off": "1h", "loss": 1.0 } },

@@ -141,11 +141,11 @@ impl Discarder {
         }
         if last == head {
             sdus.abandon_partial();
-            tx.segmenter.forget_pending();
         }
         let end = sdus.get(last).and_then(|s| s.end);
         if end.is_none() {
             tx.segmenter.forget_pending();
+            tx.leave_out(last);
         }
         //= TS 25.322 11.6.2.2: N_LENGTH is 0 if no new SDU begins behind the last discarded one in its PDU; SN_MRW
         //= is then the PDU after it.
@@ -308,5 +308,15 @@ mod tests {
         // A window of 3 PDUs is full with the three of 100 octets: the new window begins at its upper end.
         let config = AmConfig { window: 3, ..by_timer() };
         assert_eq!(mrw_for(&[100], &config), (vec![0x06, 0x00, 0x03, 0x00], 1));
+    }
+
+    #[test]
+    fn of_an_sdu_that_is_half_sent_the_number_that_would_have_ended_it_is_given_up_too() {
+        // PDUs 0 and 1 fill a window of 2: PDU 2, with the end, is never made.
+        let config = AmConfig { window: 2, ..by_timer() };
+        assert_eq!(mrw_for(&[100], &config), (vec![0x06, 0x00, 0x03, 0x00], 1));
+        // 40 octets fill PDU 0: their end would have been told by PDU 1.
+        let config = AmConfig { window: 1, ..by_timer() };
+        assert_eq!(mrw_for(&[40], &config), (vec![0x06, 0x00, 0x02, 0x00], 1));
     }
 }

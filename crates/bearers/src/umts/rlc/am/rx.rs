@@ -187,9 +187,9 @@ impl Rx {
         let to = mrw.last();
         let ahead = distance(self.vr_r, to);
         // The sender's window begins at VR(R) or before, so a valid SN_MRW lies at most a window ahead, LENGTH 0 or
-        // not.
+        // not; or one more, where the end of an SDU would have been told by the first PDU above the window.
         //= TS 25.322 11.6.6.1: an MRW that the window has already passed is answered and otherwise ignored.
-        let is_old = ahead > config.window;
+        let is_old = ahead > config.window + 1;
         if !is_old {
             //= TS 25.322 11.6.3: SDUs that have come completely are delivered, the others up to SN_MRW discarded.
             while self.vr_r != to {

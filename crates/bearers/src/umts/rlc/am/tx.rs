@@ -8,7 +8,7 @@ use super::poll::{Poll, Reasons};
 use super::sdu::SduStore;
 use super::segment::Segmenter;
 use super::status::Heard;
-use super::window::{SnRing, SnSet, add, distance};
+use super::window::{MODULUS, SnRing, SnSet, add, distance};
 use super::wire::{Layout, Tail};
 use super::{AmConfig, Format};
 
@@ -132,13 +132,7 @@ impl Tx {
     ) -> Option<Departure> {
         let sn = self.vt_s;
         let (pdu, contents) = self.segmenter.next(format, sdus, sn)?;
-        let used = self.outstanding() + 1;
-        self.sent.reserve(self.vt_a, used);
-        *self.sent.get_mut(sn) = Sent { pdu, vt_dat: 1, discarded: false };
-        self.vt_s = add(sn, 1);
-        if self.vt_s == 0 {
-            self.hfn = self.hfn.wrapping_add(1);
-        }
+        let used = self.number(Sent { pdu, vt_dat: 1, discarded: false });
         let reasons = Reasons {
             //= TS 25.322 9.7.1 1): no data remains, or no further PDU is allowed.
             last_new: used >= self.vt_ws || !self.segmenter.has_data(sdus),
@@ -149,6 +143,29 @@ impl Tx {
             window: self.vt_ws,
         };
         Some(self.depart(config, reasons, Departure { pdu, sn, attempt: 1, again: false, poll: false }, now))
+    }
+
+    /// PDU VT(S) is this one. Returns how many are not acknowledged, with it.
+    #[inline]
+    fn number(&mut self, sent: Sent) -> u16 {
+        let (sn, used) = (self.vt_s, self.outstanding() + 1);
+        self.sent.reserve(self.vt_a, used);
+        *self.sent.get_mut(sn) = sent;
+        self.vt_s = add(sn, 1);
+        if self.vt_s == 0 {
+            self.hfn = self.hfn.wrapping_add(1);
+        }
+        used
+    }
+
+    /// PDU VT(S), which would have told the end of SDU `seq`, is never made: the SDU was given up.
+    //= TS 25.322 9.4 a): VT(S) moves with an MRW whose SN_MRW lies above it. Were the number that of the next PDU, the
+    //= receiver would take its data for the rest of what it has of this SDU.
+    pub(super) fn leave_out(&mut self, seq: u32) {
+        // With all 4095 numbers of the largest window open, one more would look like none.
+        if self.outstanding() < MODULUS - 1 {
+            self.number(Sent { pdu: Pdu::new(seq, 0), vt_dat: 1, discarded: true });
+        }
     }
 
     fn repeat(&mut self, config: &AmConfig, sn: u16, now: Instant) -> Departure {
