@@ -22,6 +22,8 @@ pub struct GilbertElliott {
     bad: bool,
     stay: u64,
     end: u64,
+    /// The last step asked for.
+    step: u64,
 }
 
 impl GilbertElliott {
@@ -33,7 +35,8 @@ impl GilbertElliott {
         direction: Direction,
         station: Station,
     ) -> Self {
-        let mut this = GilbertElliott { p, q, kg, kb, fate, direction, station, bad: false, stay: 0, end: 0 };
+        let mut this =
+            GilbertElliott { p, q, kg, kb, fate, direction, station, bad: false, stay: 0, end: 0, step: 0 };
         let share = if p + q > 0.0 { p / (p + q) } else { 0.0 };
         this.bad = this.draw(0) < share;
         this.end = this.length(1);
@@ -65,14 +68,22 @@ impl GilbertElliott {
             self.stay += 1;
             self.end = self.end.saturating_add(self.length(self.stay));
         }
+        self.step = step;
         if self.bad { self.kb } else { self.kg }
     }
 
-    /// Changes the loss, keeping the mean burst; `false` if the parameters cannot express it.
+    /// Changes the loss from the last step asked for on, keeping the mean burst; `false` if the parameters cannot
+    /// express it.
     pub fn set_loss(&mut self, loss: f64) -> bool {
         match GilbertElliott::from_burst(loss, 1.0 / self.q) {
             Some((p, _)) if self.kg == 0.0 && self.kb == 1.0 => {
                 self.p = p;
+                if !self.bad {
+                    // How long a good state still lasts does not depend on how long it has lasted. The draw is a new one:
+                    // that of the stay until now tells that it was long.
+                    self.stay += 1;
+                    self.end = self.step.saturating_add(self.length(self.stay));
+                }
                 true
             }
             _ => false,
@@ -128,6 +139,32 @@ mod tests {
     fn absorbing_states_end_the_walk() {
         assert_eq!(process(0.0, 1.0, 1).probability(u64::MAX - 1), 0.0);
         assert_eq!(process(1.0, 0.0, 1).probability(1_000_000), 1.0);
+    }
+
+    #[test]
+    fn a_change_of_loss_takes_effect_at_once_however_long_the_good_state_would_have_lasted() {
+        let share = |before: f64, changes: &[f64], again: bool| {
+            let mut lost = 0u32;
+            for seed in 0..400 {
+                let (p, q) = GilbertElliott::from_burst(before, 5.0).unwrap();
+                let mut ge = process(p, q, seed);
+                (0..100).for_each(|step| assert!(ge.probability(step) <= 1.0));
+                assert!(changes.iter().all(|loss| ge.set_loss(*loss)));
+                for step in 100..1100u64 {
+                    // A ramp, or a hand on a control, says it every few steps.
+                    assert!(!again || !step.is_multiple_of(10) || ge.set_loss(0.3));
+                    lost += u32::from(ge.probability(step) == 1.0);
+                }
+            }
+            f64::from(lost) / 400_000.0
+        };
+        for (before, changes) in [(0.0, &[0.3][..]), (0.3, &[0.0, 0.3]), (0.001, &[0.3]), (0.3, &[0.3])] {
+            for again in [false, true] {
+                let share = share(before, changes, again);
+                assert!((share - 0.3).abs() < 0.01, "{before} {changes:?} {again}: {share}");
+            }
+        }
+        assert!(share(0.3, &[0.0], false) < 0.002, "only bursts under way");
     }
 
     #[test]
