@@ -84,7 +84,7 @@ impl cell::Common<Mobile> for Common {
         &mut self.edge
     }
 
-    fn change(&mut self, mobiles: &mut [Mobile], change: &Change, _now: Instant) -> Result<(), Unsupported> {
+    fn change(&mut self, mobiles: &mut [Mobile], change: &Change, now: Instant) -> Result<(), Unsupported> {
         match change {
             Change::Rate(..) if summary::is_shared(mobiles) => {
                 return Err(Unsupported(
@@ -98,7 +98,7 @@ impl cell::Common<Mobile> for Common {
                             "no rate of a dedicated channel; valid: 8, 16, 32, 64, 128, 144, 256, 384 kbit/s",
                         )
                     })?;
-                    mobiles.iter_mut().for_each(|mobile| mobile.set_format(d, format));
+                    mobiles.iter_mut().for_each(|mobile| mobile.set_format(d, format, now));
                 }
                 self.config.rate.set(*direction, *rate);
             }

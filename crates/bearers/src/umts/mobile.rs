@@ -79,6 +79,9 @@ pub(super) struct ChannelDirection {
     /// Format of the dedicated channel; on a shared channel that of the Iub.
     format: TransportFormat,
     loss: BlockLoss,
+    /// How long its intervals are now, and what is added to their numbers: those of before were longer or shorter.
+    tti: Duration,
+    slots_before: u64,
     pub(super) points: Points,
     /// The next transmission interval, if one is needed.
     next_tti: Instant,
@@ -87,6 +90,19 @@ pub(super) struct ChannelDirection {
     /// Packets in the core network: before the RLC buffer (downlink), after it (uplink).
     core: VecDeque<(Instant, Instant, Packet)>,
     pub(super) burst: Burst,
+}
+
+impl ChannelDirection {
+    /// Its intervals are those of another grid from now on.
+    fn set_tti(&mut self, tti: Duration, now: Instant) {
+        self.next_tti = Instant::FAR_FUTURE;
+        if tti != self.tti {
+            // Intervals go on being counted: losses are theirs, and never go back.
+            let number = |tti: Duration| now.as_nanos() / tti.as_nanos();
+            let next = self.slots_before.wrapping_add(number(self.tti)) + 1;
+            (self.tti, self.slots_before) = (tti, next.wrapping_sub(number(tti)));
+        }
+    }
 }
 
 /// One mobile.
@@ -119,6 +135,8 @@ impl Mobile {
             air: Air::default(),
             format,
             loss,
+            tti: format.tti,
+            slots_before: 0,
             points,
             next_tti: Instant::FAR_FUTURE,
             free_from: Instant::ZERO,
@@ -140,12 +158,12 @@ impl Mobile {
         &self.ways[direction as usize].am
     }
     /// A new format, from the next interval on.
-    pub fn set_format(&mut self, direction: Direction, format: TransportFormat) {
+    pub fn set_format(&mut self, direction: Direction, format: TransportFormat, now: Instant) {
         let is_used = !self.is_on_fach();
         let way = &mut self.ways[direction as usize];
         way.format = format;
         if is_used {
-            way.next_tti = Instant::FAR_FUTURE;
+            way.set_tti(format.tti, now);
         }
     }
     fn drop_packet(&self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
@@ -410,7 +428,7 @@ impl Mobile {
         let (format, more_delay) = self.current_format(common, direction);
         let way = &mut self.ways[direction as usize];
         let end = cx.now + format.tti;
-        let slot = format.slot_number(cx.now);
+        let slot = way.slots_before.wrapping_add(format.slot_number(cx.now));
         let probability = way.loss.probability(slot, cx.now);
         let frame_lost = common.per == Per::FecFrame && way.loss.loses(probability, slot, 0);
         let (mut place, mut landing, mut lost_blocks, mut again_octets) = (0, 0, 0, 0);
@@ -511,9 +529,10 @@ impl Mobile {
     }
 
     fn rrc_changed(&mut self, cx: &mut Cx, common: &Common) {
-        for way in &mut self.ways {
+        for direction in Direction::BOTH {
             // The grids of the new state are others.
-            way.next_tti = Instant::FAR_FUTURE;
+            let (format, _) = self.current_format(common, direction);
+            self.ways[direction as usize].set_tti(format.tti, cx.now);
         }
         if let Some(rrc) = &self.rrc {
             push_state(cx, &common.link, self.station, rrc.state().name());

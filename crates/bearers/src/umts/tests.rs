@@ -536,6 +536,41 @@ fn a_change_of_rate_in_the_middle_of_a_transfer_keeps_everything() {
     assert_eq!(bench.ids(DOWN), ids);
 }
 
+/// Share of the blocks lost from now until `end`, of a downlink that is lossy in bursts.
+fn lost_until(bench: &mut Bench, end: Instant) -> f64 {
+    let count = |bench: &Bench| (bench.value("downlink.blocks"), bench.value("downlink.blocks_lost"));
+    let (blocks, lost) = count(bench);
+    bench.run_until(end);
+    let (blocks, lost) = (count(bench).0 - blocks, count(bench).1 - lost);
+    lost / blocks
+}
+
+#[test]
+fn losses_in_bursts_go_on_when_intervals_become_longer() {
+    let loss = json!({ "downlink": { "model": "gilbert-elliott", "loss": 0.3, "burst": 5 } });
+    for seed in 0..8 {
+        // 10 ms, then 20.
+        let mut bench =
+            cell(json!({ "loss": loss, "queue": "10000 packets", "rlc": { "max_dat": 0 } }), 1, seed);
+        bench.send_many(DOWN, 2000, 1500);
+        bench.run_until(ms(20_000));
+        bench.apply(&[], Change::Rate(Some(DOWN), Rate::kbit(64)));
+        let lost = lost_until(&mut bench, ms(35_000));
+        assert!((0.1..0.6).contains(&lost), "seed {seed}: {lost}");
+        // FACH has 10 ms; the channel that follows it, 20.
+        let mut bench =
+            cell(json!({ "rrc": {}, "rate": "64kbit/s", "loss": loss, "rlc": { "max_dat": 0 } }), 1, seed);
+        bench.send(DOWN, 1500);
+        for second in 8..30 {
+            bench.run_until(ms(1000 * second));
+            bench.send(DOWN, 100);
+        }
+        bench.send_many(DOWN, 60, 1500);
+        let lost = lost_until(&mut bench, ms(40_000));
+        assert!((0.1..0.6).contains(&lost), "seed {seed}, after FACH: {lost}");
+    }
+}
+
 #[test]
 fn channel_switching_delays_the_first_packet_and_is_recorded() {
     let mut bench = channel(json!({ "rrc": {}, "core_delay": "0s" }));
