@@ -101,8 +101,7 @@ impl Opportunities {
         if idle {
             if self.trace().time(self.place) < now {
                 // What nobody used is lost.
-                self.heavy_now = false;
-                (self.place, self.left) = (self.light.first_from(now), OPPORTUNITY);
+                self.begin(now);
             }
             self.busy_since = now;
         }
@@ -117,6 +116,12 @@ impl Opportunities {
             self.advance();
         }
         sent
+    }
+
+    /// Nothing waits: the next opportunity is the first one from `now` on.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.heavy_now = false;
+        (self.place, self.left) = (self.light.first_from(now), OPPORTUNITY);
     }
 
     fn advance(&mut self) {

@@ -108,6 +108,26 @@ fn a_full_queue_drops_and_a_cut_link_loses_everything() {
 }
 
 #[test]
+fn behind_a_cut_nothing_waits_for_opportunities_of_what_was_lost() {
+    let at = |us| Instant::from_nanos(us * 1000);
+    let run = |config: Value, cut: u64, again: u64| {
+        let mut b = make(&config).unwrap();
+        (1..=100).for_each(|_| send(&mut b, 1_000, 1500));
+        b.run_until(at(cut));
+        b.out.clear();
+        b.apply(&[], Change::State(LinkState::Down));
+        b.run_until(at(again));
+        b.apply(&[], Change::State(LinkState::Up));
+        send(&mut b, again, 1500);
+        b.drive()
+    };
+    assert_eq!(run(json!({ "up": [10] }), 12_000, 25_000), [(30_000, 101)]);
+    // A link that was busy for long is light again.
+    let pair = json!({ "light": [10], "heavy": [2] });
+    assert_eq!(run(json!({ "up": pair, "ramp": "30ms" }), 35_000, 41_000), [(50_000, 101)]);
+}
+
+#[test]
 fn wrong_traces_are_refused_with_what_is_wrong() {
     let file = std::env::temp_dir().join(format!("airloom-trace-{}", std::process::id()));
     let name = file.to_str().unwrap().to_owned();

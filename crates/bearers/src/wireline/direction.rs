@@ -199,6 +199,10 @@ impl OneWay {
             lost.iter().skip(lost.len() - self.waiting).fold(Duration::ZERO, |sum, f| sum + f.service);
         (self.waiting, self.waiting_octets) = (0, 0);
         self.next_arrival = Instant::FAR_FUTURE;
+        if let Pace::Trace(chances) = &mut self.pace {
+            // The opportunities that were meant for them are free.
+            chances.begin(cx.now);
+        }
         for f in lost.iter().filter(|f| !f.lost) {
             self.losses += 1;
             self.record(cx, Event::Drop, &f.packet, Some("link down"));
