@@ -194,6 +194,7 @@ impl OneWay {
 
     /// The wire is cut: what is on it is lost.
     pub(super) fn cut(&mut self, cx: &mut Cx) {
+        self.settle(cx.now);
         let lost = std::mem::take(&mut self.flight);
         self.busy -=
             lost.iter().skip(lost.len() - self.waiting).fold(Duration::ZERO, |sum, f| sum + f.service);

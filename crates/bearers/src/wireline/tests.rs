@@ -1,5 +1,5 @@
 use airloom_base::units::{EachWay, QueueLimit, Rate};
-use airloom_base::{Body, Change, Direction, Duration, LinkState, Outbox, Packet, Parts};
+use airloom_base::{Body, Change, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts};
 use airloom_testkit::Bench;
 use serde_json::json;
 
@@ -56,6 +56,16 @@ fn a_cut_wire_loses_what_is_on_it() {
     bench.apply(&[], Change::State(LinkState::Up));
     bench.send(UP, 125);
     assert_eq!(bench.drive(), [(11_000, 3)]);
+}
+
+#[test]
+fn what_has_left_a_wire_before_it_is_cut_kept_it_busy() {
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "delay": "100ms" }));
+    bench.send_many(UP, 10, 125);
+    bench.run_until(Instant::ZERO + Duration::from_millis(4));
+    bench.apply(&[], Change::State(LinkState::Down));
+    // A millisecond each: four are on their way, and six were not sent.
+    assert_eq!((bench.value("uplink.busy_s"), bench.value("uplink.lost")), (0.004, 10.0));
 }
 
 #[test]
