@@ -74,8 +74,8 @@ impl Rx {
                 //= TS 44.060 (9.1.9): outside of the window: it was received and acknowledged before.
                 return Arrived::Duplicate;
             }
-            // The sender gave up what lies before: the window follows it.
-            for _ in 0..=distance - self.window {
+            // The sender gave up what lies before: the window follows it, and no further than it has to.
+            while self.distance(bsn) >= self.window {
                 self.skip();
             }
         }
@@ -205,6 +205,15 @@ mod tests {
         assert!(!rx.has_gap(), "V(R) waits for the whole");
         assert_eq!(rx.receive(0, Split::First, 0), Arrived::New);
         assert_eq!(rx.receive(0, Split::Whole, 0), Arrived::Duplicate);
+    }
+
+    #[test]
+    fn what_the_sender_still_repeats_is_not_given_up_with_what_lies_before() {
+        let mut rx = Rx::new(64, Some(10));
+        come(&mut rx, 1..64);
+        // 0 is out of reach now; 64, the first missing behind it, is not.
+        assert_eq!(come(&mut rx, [65, 64]), [Arrived::New, Arrived::New]);
+        assert_eq!((rx.abandoned, rx.has_gap()), (1, false));
     }
 
     #[test]
