@@ -167,8 +167,9 @@ impl Circuit {
         self.call != Call::None
     }
 
-    /// The rate has changed.
+    /// The rate has changed; a fall of before is over.
     pub fn set_times(&mut self, times: Times, now: Instant) {
+        self.fell_at = None;
         // Intervals go on being counted: losses are theirs, and never go back.
         (self.slots_before, self.since) = (self.slot_at(now) + 1, now);
         self.times = times;
@@ -268,11 +269,10 @@ impl Circuit {
         match self.fell_at {
             None if is_full && silence.is_some_and(|silence| silence >= of.fall_after) => {
                 common.falls += 1;
-                self.fell_at = Some(now);
                 self.set_times(common.config.times_of(false), now);
+                self.fell_at = Some(now);
             }
             Some(at) if now.since(at) >= of.return_after => {
-                self.fell_at = None;
                 self.set_times(common.config.times_of(true), now);
             }
             _ => {}
@@ -300,6 +300,10 @@ impl Circuit {
     /// The call ends, and with it everything under way.
     fn release(&mut self, cx: &mut Cx, common: &mut Common, why: &'static str) {
         let was_there = std::mem::replace(&mut self.call, Call::None) == Call::There;
+        if self.fell_at.is_some() {
+            // The next call begins at the rate that calls have.
+            self.set_times(common.times, cx.now);
+        }
         for way in &mut self.ways {
             way.air.clear();
             let crossing = std::mem::take(&mut way.out).into_iter().map(|(_, sdu)| sdu);

@@ -207,23 +207,58 @@ fn the_field_decides_about_frames_and_calls() {
     assert!(weak.0 > 0.6 && weak.1 == 1.0, "{weak:?}");
 }
 
-#[test]
-fn a_best_effort_circuit_falls_to_32_kbit_s_and_comes_back() {
+/// A full circuit that hears nothing for half a second, and falls.
+fn falling(return_after: &str) -> Bench {
     let burst = json!({ "model": "on-off", "on": "500ms", "off": "100s", "first": "on", "loss": 1.0 });
-    let effort = json!({ "loss": burst, "call_drop": "5s", "best_effort": { "return_after": "2s" } });
+    let effort = json!({ "loss": burst, "call_drop": "5s", "best_effort": { "return_after": return_after } });
     let mut bench = plain(effort);
     bench.send_many(DOWN, 60, 700);
-    let frames_in = |bench: &mut Bench, from: u64, to: u64| {
-        bench.run_until(ms(from));
-        let before = bench.value("downlink.piafs_frames");
-        bench.run_until(ms(to));
-        bench.value("downlink.piafs_frames") - before
-    };
+    bench
+}
+
+fn frames_in(bench: &mut Bench, from: u64, to: u64) -> f64 {
+    bench.run_until(ms(from));
+    let before = bench.value("downlink.piafs_frames");
+    bench.run_until(ms(to));
+    bench.value("downlink.piafs_frames") - before
+}
+
+#[test]
+fn a_best_effort_circuit_falls_to_32_kbit_s_and_comes_back() {
+    let mut bench = falling("2s");
     assert_eq!(frames_in(&mut bench, 0, 200), 20.0);
     assert_eq!(frames_in(&mut bench, 600, 1600), 50.0);
     assert_eq!(frames_in(&mut bench, 3000, 4000), 100.0);
     bench.finish();
     assert_eq!((bench.out.len(), bench.value("falls_to_32k"), bench.value("calls_dropped")), (60, 1.0, 0.0));
+}
+
+#[test]
+fn a_circuit_that_fell_keeps_the_rate_that_it_is_told() {
+    let mut bench = falling("2s");
+    bench.run_until(ms(600));
+    bench.apply(&[], Change::Rate(None, airloom_base::units::Rate::kbit(32)));
+    // It does not try 64 kbit/s by itself.
+    assert_eq!(frames_in(&mut bench, 3000, 4000), 50.0);
+    let mut bench = falling("100s");
+    bench.run_until(ms(600));
+    bench.apply(&[], Change::Rate(None, airloom_base::units::Rate::kbit(64)));
+    assert_eq!(frames_in(&mut bench, 1000, 2000), 100.0);
+    assert_eq!(bench.value("falls_to_32k"), 1.0);
+}
+
+#[test]
+fn a_call_that_follows_one_that_fell_has_the_full_rate() {
+    let mut bench = falling("100s");
+    bench.run_until(ms(600));
+    bench.apply(&[], Change::State(LinkState::Down));
+    bench.apply(&[], Change::State(LinkState::Up));
+    bench.send_many(DOWN, 60, 700);
+    // The call is there at 2.6 s.
+    assert_eq!(frames_in(&mut bench, 3000, 4000), 100.0);
+    let mut conditions = Vec::new();
+    bench.bearer.conditions(&mut conditions);
+    assert_eq!(conditions[0].state, "up");
 }
 
 #[test]
