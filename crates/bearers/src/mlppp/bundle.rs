@@ -215,24 +215,24 @@ impl Mlppp {
                 {
                     self.send_control(cx, place, direction, protocol::LCP, octets);
                 }
-                let member = &mut self.members[place];
-                let is_bundled = member.agreed(direction).is_some_and(|theirs| theirs.mrru.is_some());
-                given_up |= is_opened && !is_bundled;
+                given_up |= is_opened && !self.members[place].is_bundled(direction);
                 if given_up {
                     self.hang_up(cx, place);
                     break;
                 }
-                if is_bundled != member.has_joined[direction as usize] {
-                    member.has_joined[direction as usize] = is_bundled;
-                    self.joined(cx, place, direction, is_bundled);
-                }
+                self.follow(cx, place, direction);
             }
         }
         self.negotiate_ip(cx);
     }
 
-    /// An end begins, or ends, to use a member.
-    fn joined(&mut self, cx: &mut Cx, place: usize, direction: Direction, is_in: bool) {
+    /// An end begins, or ends, to use a member, if it agreed on that with the other one.
+    fn follow(&mut self, cx: &mut Cx, place: usize, direction: Direction) {
+        let member = &mut self.members[place];
+        let is_in = member.is_bundled(direction);
+        if std::mem::replace(&mut member.has_joined[direction as usize], is_in) == is_in {
+            return;
+        }
         let receiver = &mut self.ways[direction.reverse() as usize].receiver;
         if !is_in {
             receiver.leave(cx.now, place as u16);
@@ -420,6 +420,8 @@ impl Mlppp {
             if let Some(lcp) = &mut self.members[place].lcp[direction.reverse() as usize] {
                 lcp.handle(cx.now, &self.octets[header_len..]);
             }
+            //= RFC 1661 (3.4): the link is open with the answer, and what stands directly behind it in the line is data.
+            self.follow(cx, place, direction.reverse());
             return;
         }
         let header = Header::parse(&front[header_len..len], self.config.format());

@@ -102,6 +102,11 @@ impl Member {
         Some(lcp.negotiation.theirs())
     }
 
+    /// Did the end that sends in this direction agree with the other one on a bundle?
+    pub fn is_bundled(&self, direction: Direction) -> bool {
+        self.agreed(direction).is_some_and(|theirs| theirs.mrru.is_some())
+    }
+
     /// When a timer of it expires, or its link has something to do.
     pub fn next_timeout(&self) -> Instant {
         let known = match self.carrier {

@@ -309,6 +309,25 @@ fn a_bundle_without_members_is_gone_and_begins_anew_with_the_first_that_comes() 
 }
 
 #[test]
+fn a_fragment_directly_behind_the_answer_that_opens_a_link_is_taken() {
+    let wire = json!({ "wireline": { "delay": { "uplink": "50ms", "downlink": "20ms" } } });
+    let mut bench = bundle(json!({ "members": [wire], "copies": 1, "detect": "10ms" }));
+    set(&mut bench, &[], LinkState::Down);
+    bench.run_until(ms(100));
+    set(&mut bench, &[], LinkState::Up);
+    // The mobile's Configure-Ack takes half a second, and nothing that it sends later is there before.
+    for (at, delay) in [(110, 500), (130, 0)] {
+        bench.run_until(ms(at));
+        bench.apply(&[0], Change::Delay(Some(UP), Duration::from_millis(delay)));
+    }
+    let waited = bench.send(DOWN, 1000);
+    bench.finish();
+    // The request of IPCP comes with it, and need not be repeated three seconds later.
+    assert!(matches!(bench.events[1], (at, BearerEvent::Up(_)) if at < ms(700)), "{:?}", bench.events);
+    assert_eq!((bench.value("uplink.mp_late"), bench.ids(DOWN)), (0.0, vec![waited]));
+}
+
+#[test]
 fn negotiation_over_a_dead_link_is_given_up() {
     let mut bench = wires(1, json!({ "detect": "0s" }));
     set(&mut bench, &[], LinkState::Down);
