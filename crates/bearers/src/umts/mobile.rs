@@ -305,7 +305,7 @@ impl Mobile {
         now: Instant,
     ) {
         let core = common.config.core_delay;
-        if direction == Direction::Uplink && !core.is_zero() {
+        if direction == Direction::Uplink && !(core.is_zero() && self.ways[0].core.is_empty()) {
             let at = later(&self.ways[0].core, now + core);
             self.ways[0].core.push_back((at, arrived, packet));
         } else {
@@ -559,7 +559,7 @@ impl cell::Mobile for Mobile {
             return self.drop_packet(cx, direction, &packet, "link down");
         }
         let core = common.config.core_delay;
-        if direction == Direction::Downlink && !core.is_zero() {
+        if direction == Direction::Downlink && !(core.is_zero() && self.ways[1].core.is_empty()) {
             let at = later(&self.ways[1].core, cx.now + core);
             self.ways[1].core.push_back((at, cx.now, packet));
         } else {

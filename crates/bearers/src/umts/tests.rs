@@ -525,6 +525,22 @@ fn the_timeline_changes_rate_delay_and_queue() {
 }
 
 #[test]
+fn a_core_network_without_a_delay_any_more_lets_nothing_overtake_what_is_in_it() {
+    for direction in [DOWN, UP] {
+        let mut bench = channel(json!({ "core_delay": "500ms" }));
+        let mut sent = vec![bench.send(direction, 40)];
+        bench.run_until(ms(200));
+        bench.apply(&[], Change::Delay(None, Duration::ZERO));
+        sent.push(bench.send(direction, 40));
+        bench.run_until(ms(1000));
+        sent.push(bench.send(direction, 40));
+        bench.finish();
+        assert_eq!(bench.ids(direction), sent);
+        assert!(bench.out[2].0 < ms(1100), "nothing is in it any more");
+    }
+}
+
+#[test]
 fn a_change_of_rate_in_the_middle_of_a_transfer_keeps_everything() {
     let mut bench = channel(json!({ "loss": 0.05, "rlc": { "max_dat": 0 } }));
     let ids: Vec<u64> = (0..60).map(|_| bench.send(DOWN, 1500)).collect();
