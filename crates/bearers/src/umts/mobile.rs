@@ -356,7 +356,8 @@ impl Mobile {
 
     fn re_establish(&mut self, common: &Common, reason: &'static str, now: Instant) {
         for way in &mut self.ways {
-            way.am.counters.failures += 1;
+            // Both ends are established anew; one of them failed, as a rule.
+            way.am.counters.failures += u64::from(way.am.has_failed());
             way.sdus.drop_sent(reason);
             way.am.re_establish(&common.config.rlc, &mut way.sdus);
             way.air.clear();

@@ -380,6 +380,8 @@ fn an_unrecoverable_error_is_reported_and_the_link_is_set_up_anew() {
         bench.events.iter().map(|(_, event)| *event).collect::<Vec<_>>(),
         [BearerEvent::Down(Station(0), "rlc unrecoverable error"), BearerEvent::Up(Station(0))]
     );
+    let failures = ["", "downlink.", "uplink."].map(|of| bench.value(&format!("{of}rlc_failures")));
+    assert_eq!(failures, [1.0, 1.0, 0.0]);
     let id = bench.send(DOWN, 100);
     bench.finish();
     assert_eq!(bench.ids(DOWN), [id]);
