@@ -624,8 +624,12 @@ impl cell::Mobile for Mobile {
             way.am.re_establish(&common.config.rlc, &mut way.sdus);
             way.air.clear();
             way.next_tti = Instant::FAR_FUTURE;
-            common.edge.traffic[way.direction as usize].lost += way.core.len() as u64;
-            way.core.clear();
+        }
+        for direction in Direction::BOTH {
+            for (.., packet) in std::mem::take(&mut self.ways[direction as usize].core) {
+                common.edge.traffic[direction as usize].lost += 1;
+                self.drop_packet(cx, direction, &packet, "link down");
+            }
         }
         if let Some(mac) = &mut self.mac_hs {
             mac.reset(cx.now);

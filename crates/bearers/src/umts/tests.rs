@@ -511,6 +511,19 @@ fn a_link_that_goes_down_loses_what_it_held_and_works_again_later() {
 }
 
 #[test]
+fn what_a_link_that_goes_down_loses_in_the_core_network_is_recorded() {
+    let mut bench = channel(json!({ "core_delay": "500ms" }));
+    bench.records.ask(|_| (true, false));
+    let sent = [bench.send(UP, 40), bench.send(DOWN, 40)];
+    bench.run_until(ms(200));
+    bench.apply(&[], Change::State(LinkState::Down));
+    assert_eq!([bench.value("uplink.lost"), bench.value("downlink.lost")], [1.0, 1.0]);
+    let rows = bench.records.packets.iter().filter(|r| r.facts.event == Event::Drop);
+    let dropped: Vec<_> = rows.map(|r| (r.facts.packet, r.facts.direction, r.facts.reason)).collect();
+    assert_eq!(dropped, [(sent[0], UP, Some("link down")), (sent[1], DOWN, Some("link down"))]);
+}
+
+#[test]
 fn the_timeline_changes_rate_delay_and_queue() {
     let mut bench = channel(json!({ "core_delay": "0s" }));
     bench.apply(&[], Change::Rate(Some(DOWN), Rate::kbit(64)));
