@@ -81,11 +81,12 @@ impl Hosts {
             _ => Error::SetUp(format!("{what}: {error}")),
         };
         let namespace = self.0.namespace(index).map_err(|e| failed("finding the host", e))?;
+        // Both before the thread moves: where one of them fails it stays where it was.
         let network = File::open("/proc/thread-self/ns/net").map_err(|e| failed("looking around", e))?;
+        let mounts = File::open("/proc/thread-self/ns/mnt").map_err(|e| failed("looking around", e))?;
         setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET)
             .map_err(|e| failed("entering the host", e.into()))?;
         let mut outside = Outside { network: network.into(), mounts: None };
-        let mounts = File::open("/proc/thread-self/ns/mnt").map_err(|e| failed("looking around", e))?;
         let folder = std::env::current_dir();
         if let Some(names) = self.0.names(index) {
             let installed = names.install();
