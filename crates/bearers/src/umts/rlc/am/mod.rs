@@ -495,6 +495,24 @@ mod tests {
     }
 
     #[test]
+    fn an_sdu_that_begins_where_another_ends_is_polled_for_too() {
+        let config = AmConfig { last_pdu_poll: false, ..AmConfig::default() };
+        let mut am = Am::new(&config, Format::new(42, false));
+        let mut sdus = SduStore::default();
+        for len in [20, 60] {
+            let packet = airloom_base::Packet::build(|_| 0, airloom_base::Body::filler(1, len));
+            sdus.push(packet, Instant::ZERO, Instant::ZERO);
+        }
+        let mut polls = Vec::new();
+        am.serve(&config, Instant::ZERO, 12, &mut sdus, |_, block| {
+            let Block::Data { pdu, .. } = block else { return };
+            polls.push(AmdHeader::parse(pdu.head()).unwrap().poll);
+        });
+        // PDU 0 ends the first and begins the second, which ends in PDU 2.
+        assert_eq!(polls, [true, false, true]);
+    }
+
+    #[test]
     fn a_window_that_closes_behind_pdus_without_a_poll_makes_one() {
         let config = AmConfig { poll_sdu: 0, ..AmConfig::default() };
         let mut am = Am::new(&config, Format::new(42, false));

@@ -17,10 +17,8 @@ pub struct Reasons {
     pub last_new: bool,
     /// Last PDU queued for retransmission.
     pub last_retransmission: bool,
-    /// SDUs that begin in it.
-    pub begins: u16,
-    /// It carries the end of an SDU, for the first time.
-    pub ends_sdu: bool,
+    /// SDUs that end in it, for the first time.
+    pub ends: u16,
     /// (VT(S) + 1 - VT(A)) before submission.
     pub used: u16,
     /// VT(WS).
@@ -62,10 +60,11 @@ impl Poll {
             }
         }
         if config.poll_sdu > 0 {
-            //= TS 25.322 9.4 g): counted when the first segment is scheduled, polled with the last one.
-            self.vt_sdu = self.vt_sdu.saturating_add(reasons.begins);
-            if reasons.ends_sdu && self.vt_sdu >= config.poll_sdu {
-                self.vt_sdu = 0;
+            //= TS 25.322 9.4 g), 9.7.1: every Poll_SDU-th SDU is polled for, with its end. SDUs are counted by their ends:
+            //= where one begins in the PDU that ends another, both count.
+            self.vt_sdu = self.vt_sdu.saturating_add(reasons.ends);
+            if self.vt_sdu >= config.poll_sdu {
+                self.vt_sdu %= config.poll_sdu;
                 poll = true;
             }
         }
@@ -162,14 +161,8 @@ mod tests {
         }
     }
 
-    const PLAIN: Reasons = Reasons {
-        last_new: false,
-        last_retransmission: false,
-        begins: 0,
-        ends_sdu: false,
-        used: 1,
-        window: 100,
-    };
+    const PLAIN: Reasons =
+        Reasons { last_new: false, last_retransmission: false, ends: 0, used: 1, window: 100 };
 
     #[test]
     fn every_third_pdu_polls() {
@@ -183,10 +176,12 @@ mod tests {
     fn every_second_sdu_polls_with_its_end() {
         let config = AmConfig { poll_sdu: 2, ..quiet() };
         let mut poll = Poll::default();
-        let mut pdu = |begins, ends_sdu| poll.decide(&config, Reasons { begins, ends_sdu, ..PLAIN }, ms(0));
-        assert!(!pdu(1, true) && !pdu(1, false) && !pdu(0, false));
-        assert!(pdu(0, true));
-        assert!(!pdu(1, true));
+        let mut pdu = |ends| poll.decide(&config, Reasons { ends, ..PLAIN }, ms(0));
+        assert!(!pdu(1) && !pdu(0) && !pdu(0));
+        assert!(pdu(1));
+        assert!(!pdu(1));
+        // The fourth and the fifth end in one PDU: the sixth is the next to poll.
+        assert!(pdu(2) && !pdu(0) && pdu(1));
     }
 
     #[test]

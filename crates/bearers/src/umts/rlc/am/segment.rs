@@ -22,15 +22,6 @@ pub struct Segmenter {
     pending: Pending,
 }
 
-/// What a new PDU holds, besides octets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Contents {
-    /// SDUs that begin in it.
-    pub begins: u16,
-    /// SDUs that end in it.
-    pub ends: u16,
-}
-
 impl Segmenter {
     /// Is there anything to put into a PDU?
     #[inline]
@@ -47,9 +38,9 @@ impl Segmenter {
         self.pending != Pending::None
     }
 
-    /// The next PDU, numbered `sn`; `None` if there is nothing to send.
+    /// The next PDU, numbered `sn`, and how many SDUs end in it; `None` if there is nothing to send.
     #[inline]
-    pub fn next(&mut self, format: Format, sdus: &mut SduStore, sn: u16) -> Option<(Pdu, Contents)> {
+    pub fn next(&mut self, format: Format, sdus: &mut SduStore, sn: u16) -> Option<(Pdu, u16)> {
         let room = format.pdu_octets - 2;
         let (seq, offset) = sdus.position();
         let rest = sdus.rest();
@@ -59,7 +50,7 @@ impl Segmenter {
             pdu.set_header(AmdHeader { sn, poll: false, he: He::Data });
             pdu.data_len = room;
             sdus.take(u32::from(room));
-            return Some((pdu, Contents { begins: u16::from(offset == 0), ends: 0 }));
+            return Some((pdu, 0));
         }
         if self.pending == Pending::None && rest.is_none() {
             return None;
@@ -67,11 +58,11 @@ impl Segmenter {
         Some(self.assemble(format, sdus, sn))
     }
 
-    fn assemble(&mut self, format: Format, sdus: &mut SduStore, sn: u16) -> (Pdu, Contents) {
+    fn assemble(&mut self, format: Format, sdus: &mut SduStore, sn: u16) -> (Pdu, u16) {
         let li = format.li;
         let width = li.octets() as u16;
-        let mut contents = Contents::default();
-        let mut pdu = self.begin(li, sdus, sn, &mut contents);
+        let mut ends = 0;
+        let mut pdu = self.begin(li, sdus, sn, &mut ends);
         let mut he = He::Data;
         //= TS 25.322 9.2.2.9: the end of an SDU is joined by the beginning of the next to avoid padding.
         loop {
@@ -83,11 +74,10 @@ impl Segmenter {
             if room == 0 {
                 break;
             }
-            if contents.ends as usize == MAX_ENDS || !pdu.has_room_for_li(li) {
+            if usize::from(ends) == MAX_ENDS || !pdu.has_room_for_li(li) {
                 pdu.tail = Tail::Padding;
                 break;
             }
-            contents.begins += u16::from(sdus.position().1 == 0);
             if rest > u32::from(room) {
                 sdus.take(u32::from(room));
                 pdu.data_len += room;
@@ -98,7 +88,7 @@ impl Segmenter {
             sdus.take(u32::from(rest));
             if rest + width <= room {
                 pdu.push_li(li, pdu.data_len);
-                contents.ends += 1;
+                ends += 1;
                 end(sdus, End { sn, li: ((pdu.head_len() - 2) / width) as u8 });
                 //= TS 25.322 9.2.2.8: one octet left behind a 15-bit indicator stays empty.
                 if li == LiWidth::Fifteen && room - rest - width == 1 {
@@ -110,7 +100,7 @@ impl Segmenter {
             if rest == room && format.special_he && pdu.head_len() == 2 {
                 //= TS 25.322 9.2.2.7: HE = 10 tells that the last octet of the PDU ends an SDU.
                 he = He::EndOfSdu;
-                contents.ends += 1;
+                ends += 1;
                 end(sdus, End { sn, li: 0 });
             } else {
                 //= TS 25.322 9.2.2.8: no room for the length indicator: the next PDU tells.
@@ -131,10 +121,10 @@ impl Segmenter {
             he = He::LengthIndicator;
         }
         pdu.set_header(AmdHeader { sn, poll: false, he });
-        (pdu, contents)
+        (pdu, ends)
     }
 
-    fn begin(&mut self, li: LiWidth, sdus: &mut SduStore, sn: u16, contents: &mut Contents) -> Pdu {
+    fn begin(&mut self, li: LiWidth, sdus: &mut SduStore, sn: u16, ends: &mut u16) -> Pdu {
         let (seq, offset) = sdus.position();
         let value = match std::mem::take(&mut self.pending) {
             Pending::None => return Pdu::new(seq, offset),
@@ -148,7 +138,7 @@ impl Segmenter {
         });
         let mut pdu = Pdu::new(before, len);
         pdu.push_li(li, value);
-        contents.ends += 1;
+        *ends += 1;
         pdu
     }
 }

@@ -131,14 +131,13 @@ impl Tx {
         now: Instant,
     ) -> Option<Departure> {
         let sn = self.vt_s;
-        let (pdu, contents) = self.segmenter.next(format, sdus, sn)?;
+        let (pdu, ends) = self.segmenter.next(format, sdus, sn)?;
         let used = self.number(Sent { pdu, vt_dat: 1, discarded: false });
         let reasons = Reasons {
             //= TS 25.322 9.7.1 1): no data remains, or no further PDU is allowed.
             last_new: used >= self.vt_ws || !self.segmenter.has_data(sdus),
             last_retransmission: false,
-            begins: contents.begins,
-            ends_sdu: contents.ends > 0,
+            ends,
             used,
             window: self.vt_ws,
         };
