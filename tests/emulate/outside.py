@@ -54,7 +54,8 @@ class Machine:
         # Whether an address has been looked for elsewhere changes by itself.
         addresses = self.run("ip", "-o", "address").replace(" tentative", "").splitlines()
         said = addresses + self.run("nft", "list", "ruleset").splitlines()
-        settings = "grep . */conf/*/*forwarding */conf/*/accept_redirects ipv4/ip_forward"
+        # A device may go between the list of its settings and a look at them.
+        settings = "grep -s . */conf/*/*forwarding */conf/*/accept_redirects ipv4/ip_forward; true"
         return sorted(said) + self.run("sh", "-c", f"cd /proc/sys/net && {settings}").splitlines()
 
     def quiet(self) -> list[str]:
