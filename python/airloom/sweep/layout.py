@@ -5,7 +5,7 @@ runs/2026-11-21-umts-page-7f3c02ab91/
   sweep.json        what the sweep is: scenario in full, axes, seeds, version, command; written first
   runs.parquet      one row per run: point, one column per axis, seed, run_id, status, error, and its summary
   pages.parquet     one row per page load of every run; likewise flows, states, congestion, if they were asked for
-  rate.parquet      octets received over time, for the first seed of every point
+  rate.parquet      octets received over time, for the least seed of every point
   sessions.json     one entry per time the command ran: when, how long, how much of it inside the simulation
   runs/             whole run folders, only if they were asked for
   parts/            while the sweep is unfinished: folders with the same tables, each of some runs; `under-way`, which
