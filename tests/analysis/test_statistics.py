@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -195,3 +196,27 @@ def test_no_other_module_tests_or_estimates() -> None:
         "studies/umts-proxies/umts_proxies/loads.py",
         "studies/wap-vs-http-wcdma/wap_vs_http/encoding.py",
     }
+
+
+def test_a_jackknife_is_spread_as_the_estimate_is() -> None:
+    draw = np.random.default_rng(3)
+
+    def ratio(a: Any, b: Any) -> float:
+        return float(a.mean() / b.mean())
+
+    def made(seeds: int = 30) -> Any:
+        return draw.normal(10, 2, seeds), draw.normal(5, 1, seeds)
+
+    # Of many samples 95 % of the intervals have the truth, also where one sample has more seeds than the other.
+    for other in (30, 90):
+        hits = 0
+        for _ in range(400):
+            interval = statistics.mean_interval(statistics.pseudo_values(ratio, made()[0], made(other)[1]))
+            hits += interval.low <= 2 <= interval.high
+        assert 0.92 < hits / 400 < 0.98
+
+
+def test_a_statistic_that_is_nowhere_is_no_interval() -> None:
+    found = statistics.pseudo_values(lambda x: np.inf if x.max() < 5 else 1.0, [1.0, 2.0, 6.0])
+    assert found.tolist() == [1.0]
+    assert np.isinf(statistics.pseudo_values(lambda _: np.inf, [1.0, 2.0])).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from airloom.errors import UsageError
-from airloom.study import claims, exact, pair, rules, value
+from airloom.study import claims, exact, jackknifed, pair, rules, value
 from airloom.study.claims import Claim
 from airloom.study.rules import Evidence, Result, Setting
 from tests.study.test_files import PAPER
@@ -78,6 +78,27 @@ def test_exact_numbers_need_no_seeds() -> None:
     assert judged(claim(**VALUE), exact(10.9, "s")).verdict == "holds"
     assert judged(claim(**VALUE), exact(11.1, "s")).verdict == "differs"
     assert judged(claim(**VALUE), exact(11.1, "s")).seeds == 0
+
+
+def test_more_numbers_than_seeds_are_no_evidence() -> None:
+    pages = np.ones((20, 15))
+    for made in (lambda: value(pages, "s"), lambda: pair(pages, pages, "s")):
+        with pytest.raises(ValueError, match="20 x 15 is not one number per seed"):
+            made()
+
+
+def test_what_is_no_mean_has_an_interval_all_the_same() -> None:
+    above, below = around(20.0, 2.0, 40), around(2.0, 0.1, 40)
+    found = judged(claim(**VALUE), jackknifed(lambda a, b: a.mean() / b.mean(), above, below, unit="s"))
+    assert found.ours == pytest.approx(10.0)
+    assert (found.verdict, found.seeds) == ("holds", 40)
+    assert found.low is not None
+    # 10 % less 5 % of spread, since both have the same luck, by the root of 40 and t.
+    assert found.low == pytest.approx(10 - 10 * 0.05 / 40**0.5 * 2.02, abs=0.01)
+    # Fifty times as widely spread it is not told from what the paper has, nor by one seed.
+    for wide in (around(20.0, 100.0, 40), [24.0]):
+        found = judged(claim(**VALUE), jackknifed(lambda a, b: a.mean() / b.mean(), wide, below, unit="s"))
+        assert found.verdict == "unclear"
 
 
 def test_one_seed_decides_nothing() -> None:

@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
 from airloom import interpreter
 from airloom._core import Part
 from airloom.errors import UsageError
-from airloom.study import document, execute, names, open_study, outcome, text
+from airloom.study import document, execute, names, open_study, outcome, rules, text
 from airloom.study.data import IN_REAL_TIME
 from airloom.study.outcome import Outcome, evaluate
 from airloom.sweep.work import Group, Made
@@ -336,6 +337,19 @@ def test_pairing_is_held_against_independent_seeds(found: Outcome) -> None:
     assert set(pairings) == {"X1", "X3.done", "itself"}
     assert all(p.agrees for p in pairings.values())
     assert pairings["itself"].paired.mean == 0
+
+
+def test_constants_agree_with_themselves_whatever_half_is_summed(found: Outcome) -> None:
+    # Sums of a third, of so many and of half as many, differ in their last digits.
+    third = np.full(23, 1 / 3)
+    (control,) = outcome._pairings(found.study, {"X1": rules.pair(third, 7 * third, "s")})
+    assert control.paired.mean != control.unpaired.mean
+    assert control.agrees
+
+
+def test_readings_at_which_nothing_can_fail_do_not_count() -> None:
+    assert outcome.Row("X1", {"a": "given", "b": "holds", "c": "differs"}, ()).share == 0.5
+    assert outcome.Row("X1", {"a": "given"}, ()).share is None
 
 
 def test_json_has_the_promised_shape(found: Outcome, place: Path) -> None:

@@ -310,6 +310,38 @@ def prediction(values: ArrayLike, runs: int) -> tuple[float, float]:
     return float(x.mean()) - half, float(x.mean()) + half
 
 
+def pseudo_values(statistic: Callable[..., float], *samples: ArrayLike) -> NDArray[np.float64]:
+    """Numbers whose mean is a statistic of samples and that are spread as its estimate is: the jackknife's (Tukey).
+
+    Each sample has a row for each seed. As many groups of seeds as the smallest has are left out in turn, from all of
+    them together (delete-a-group jackknife, Kott 2001). Of one seed, or where the statistic is not finite, it is the
+    statistic alone, which has no interval. For means and what is smooth in them: extremes and medians have none.
+
+    >>> pseudo_values(lambda x: float(np.mean(x)), [1.0, 2.0, 6.0])
+    array([1., 2., 6.])
+    """
+    arrays = [np.asarray(each, dtype=np.float64) for each in samples]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _pseudo_values(statistic, arrays)
+
+
+def _pseudo_values(statistic: Callable[..., float], arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    whole = float(statistic(*arrays))
+    groups = min(map(len, arrays))
+    if groups < 2:
+        return np.array([whole])
+    parts = [np.array_split(np.arange(len(each)), groups) for each in arrays]
+
+    def rest(n: int) -> list[NDArray[np.float64]]:
+        return [np.delete(each, part[n], axis=0) for each, part in zip(arrays, parts, strict=True)]
+
+    without = np.array([statistic(*rest(n)) for n in range(groups)])
+    if not np.isfinite([whole, *without]).all():
+        return np.array([whole])
+    # Their mean is put back from the jackknife's estimate without bias to the statistic itself.
+    return np.asarray(whole + (groups - 1) * (without.mean() - without), dtype=np.float64)
+
+
 def _in_pairs(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both samples without the pairs of which a number is missing."""
     x, y = (np.asarray(values, dtype=np.float64).ravel() for values in (a, b))
@@ -319,8 +351,12 @@ def _in_pairs(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[
 
 def is_constant(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
     """Do the values differ by no more than rounding, seen against the numbers they come from?"""
-    largest = max(float(np.abs(x).max()) for x in (values, *scale))
-    return bool(np.ptp(values) <= 1e-12 * largest)
+    return bool(np.ptp(values) <= rounding(values, *scale))
+
+
+def rounding(*values: NDArray[np.float64]) -> float:
+    """By how much sums of these numbers, taken in another order, may differ."""
+    return 1e-12 * max(float(np.abs(x).max()) for x in values)
 
 
 def _simple(x: NDArray[np.float64], ci: float) -> Interval | None:

@@ -17,7 +17,7 @@ studies/<name>/                         the data: no protocol code, no typed ver
 from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.drawing import StudyFigure, StudyTable
 from airloom.study.folder import Computation, Study, at_default, names, open_study
-from airloom.study.rules import Evidence, Numbers, Pair, Setting, Value, exact, pair, value
+from airloom.study.rules import Evidence, Numbers, Pair, Setting, Value, exact, jackknifed, pair, value
 
 __all__ = [
     "Computation",
@@ -34,6 +34,7 @@ __all__ = [
     "Value",
     "at_default",
     "exact",
+    "jackknifed",
     "names",
     "open_study",
     "pair",

@@ -37,9 +37,10 @@ class Row(NamedTuple):
     flips: tuple[Flip, ...]
 
     @property
-    def share(self) -> float:
-        """The share of readings, the default among them, at which it holds."""
-        return sum(v in (HOLDS, FITTED) for v in self.verdicts.values()) / len(self.verdicts)
+    def share(self) -> float | None:
+        """The share of readings, the default among them, at which it holds; of those at which it can fail, if any."""
+        can_fail = [v for v in self.verdicts.values() if v != GIVEN]
+        return sum(v in (HOLDS, FITTED) for v in can_fail) / len(can_fail) if can_fail else None
 
 
 class Pairing(NamedTuple):
@@ -214,9 +215,12 @@ def _pairings(study: Study, evidence: dict[str, Evidence]) -> tuple[Pairing, ...
             continue
         paired = statistics.paired_difference(pair.a, pair.b)
         # One half of the seeds for one side, the other half for the other: no seed is on both.
-        unpaired = statistics.unpaired_difference(pair.a[::2], pair.b[1::2])
-        # A 99 % interval: of many such controls some would fall out of one of 95 % by chance.
-        reach = unpaired.half_width * 1.31
+        halves = pair.a[::2], pair.b[1::2]
+        unpaired = statistics.unpaired_difference(*halves)
+        # A 99 % interval: of many such controls some would fall out of one of 95 % by chance. Means of constants differ
+        # by their rounding.
+        reach = statistics.unpaired_difference(*halves, ci=0.99).half_width
+        reach += statistics.rounding(*halves)
         found.append(Pairing(claim.id, paired, unpaired, abs(paired.mean - unpaired.mean) <= reach))
     return tuple(found)
 

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,18 +66,31 @@ Evidence = Value | Pair | Setting
 
 
 def value(samples: ArrayLike, unit: str) -> Value:
-    """A number measured once per seed."""
-    return Value(np.asarray(samples, dtype=np.float64).ravel(), unit)
+    """A number measured once per seed. Raises `ValueError` for anything but one number each."""
+    return Value(_per_seed(samples), unit)
 
 
 def exact(number: float, unit: str) -> Value:
-    """A number that no seed changes."""
+    """A number that no seed changes, or one that says what occurs among all runs."""
     return Value(np.array([number], dtype=np.float64), unit, is_exact=True)
 
 
+def jackknifed(statistic: Callable[..., float], *samples: ArrayLike, unit: str) -> Value:
+    """A statistic of samples that have a row for each seed: what is no mean of a number per seed."""
+    return Value(statistics.pseudo_values(statistic, *samples), unit)
+
+
+def _per_seed(samples: ArrayLike) -> Numbers:
+    found = np.asarray(samples, dtype=np.float64)
+    if found.ndim > 1:
+        # More numbers than seeds would pass for more seeds: what a seed has several of is averaged first.
+        raise ValueError(f"an array of {' x '.join(map(str, found.shape))} is not one number per seed")
+    return found.ravel()
+
+
 def pair(a: ArrayLike, b: ArrayLike, unit: str) -> Pair:
-    """Two measured things under the same seeds."""
-    x, y = np.asarray(a, dtype=np.float64).ravel(), np.asarray(b, dtype=np.float64).ravel()
+    """Two measured things under the same seeds. Raises `ValueError` for anything but one number per seed each."""
+    x, y = _per_seed(a), _per_seed(b)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} and {len(y)} numbers are no pairs")
     return Pair(x, y, unit)

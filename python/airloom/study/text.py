@@ -242,7 +242,9 @@ def _map(document: Document) -> list[Table]:
     for row in document["map"]:
         others = ", ".join(f"{n} {v}" for v, n in row["counts"].items())
         flips = "; ".join(f"{verdict} with {reading}" for verdict, reading in row["turned"]) or "nothing"
-        rows.append([row["claim"], row["default"], f"{row['share']:.0%}", others, flips])
+        rows.append(
+            [row["claim"], row["default"], "–" if row["share"] is None else f"{row['share']:.0%}", others, flips]
+        )
     # Readings have fewer seeds than the default has above, so that what is clear there may be unclear here.
     default = f"at the default, {document['reading_seeds']} seeds"
     columns = ["claim", default, "holds at", f"of {document['readings']} readings", "what turns it"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 import polars as pl
 
-from airloom.study import Computation, Data, Evidence, Numbers, at_default, exact, value
+from airloom.study import Computation, Data, Evidence, Numbers, at_default, jackknifed, value
 
 from .transfers import static
 
@@ -18,14 +19,13 @@ ROUND_TRIP_MS = 150
 
 
 def _more(data: Data, column: str, length: int, sweep: str = "bursts") -> Numbers:
-    """Is it more than in the run without a burst? One number for each run: seeds, and beginnings of the burst.
+    """Is it more than in the run without a burst? The share of a seed's runs, which differ by where the burst begins.
 
     With a timeout of 300 ms some transfers send their first segment again whatever follows.
     """
-    with_it, without = (
-        data.table(sweep, "runs", length=n).sort("seed", "begin")[column].to_numpy() for n in (length, 0)
-    )
-    return np.asarray(with_it > without, dtype=np.float64)
+    rows, none = (data.table(sweep, "runs", length=n).sort("seed", "begin") for n in (length, 0))
+    more = (rows[column] > none[column]).to_numpy().reshape(rows["seed"].n_unique(), -1)
+    return np.asarray(more.mean(axis=1), dtype=np.float64)
 
 
 def seen(data: Data, length: int) -> Numbers:
@@ -45,16 +45,21 @@ def over(lengths: tuple[int, ...], data: Data) -> Evidence:
 
 def half(data: Data) -> Evidence:
     """The length that half of the bursts of which are seen, by straight lines between lengths."""
-    shares = np.asarray([seen(data, n).mean() for n in LENGTHS])
+    return jackknifed(_half, *(seen(data, n) for n in LENGTHS), unit="")
+
+
+def _half(*seen: Numbers) -> float:
+    """In round trips, by the seeds' shares at each length; infinite if it is not reached."""
+    shares = np.asarray([each.mean() for each in seen])
     above = np.flatnonzero(shares >= 0.5)
     if not len(above):
-        return exact(float("inf"), "")
+        return math.inf
     n = int(above[0])
     if n == 0:
-        return exact(LENGTHS[0] / ROUND_TRIP_MS, "")
+        return LENGTHS[0] / ROUND_TRIP_MS
     low, high = shares[n - 1], shares[n]
     length = LENGTHS[n - 1] + (0.5 - low) / (high - low) * (LENGTHS[n] - LENGTHS[n - 1])
-    return exact(float(length / ROUND_TRIP_MS), "")
+    return float(length / ROUND_TRIP_MS)
 
 
 def member(data: Data, errors: float) -> Numbers:

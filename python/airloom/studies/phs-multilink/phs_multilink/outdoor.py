@@ -7,8 +7,10 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from airloom.study import Computation, Data, Evidence, Numbers, at_default, exact, value
+from airloom.study import Computation, Data, Evidence, Numbers, at_default, exact, jackknifed, value
 from airloom.study.data import NotMade
+
+from .transfers import ranges
 
 #: dBuV from which on the paper sees no errors, and above which every unit has to be.
 CLEAN, NEEDED = 40.0, 35.0
@@ -84,16 +86,20 @@ def resent_unprovoked(data: Data) -> Evidence:
 
 
 def spread(way: str, data: Data) -> Evidence:
-    """K30: how far the rates above 40 dBuV are apart, in their mean."""
-    rates = strong(data, way)["rate"].to_numpy()
-    return exact(float((rates.max() - rates.min()) / rates.mean()), "")
+    """K30: how far ten rates above 40 dBuV are apart, in the mean; how many the figures have cannot be read."""
+    rates = strong(data, way).sort("seed", "field")["rate"].to_numpy()
+    return value(ranges(rates, 10) / rates.mean(), "")
 
 
 def correlation(column: str, data: Data) -> Evidence:
     """K06: rank correlation with the mean field."""
     near = runs(data).filter(pl.col("mean").is_between(31, 46))
-    found = near.select(pl.corr("mean", column, method="spearman")).item()
-    return exact(float(found), "")
+
+    def of(seeds: Numbers) -> float:
+        kept = near.filter(pl.col("seed").is_in(seeds.astype(np.int64).tolist()))
+        return float(kept.select(pl.corr("mean", column, method="spearman")).item())
+
+    return jackknifed(of, near["seed"].unique(maintain_order=True).to_numpy(), unit="")
 
 
 def quiet(data: Data) -> Evidence:
@@ -128,7 +134,7 @@ def elsewhere(data: Data) -> Evidence:
     found = unseen(data)
     if found.is_empty():
         raise NotMade("there is none among the runs of this depth")
-    return exact(float((found["errors"] > 0).mean() or 0.0), "")  # type: ignore[arg-type]
+    return mean_of(found.with_columns(elsewhere=(pl.col("errors") > 0).cast(pl.Float64)), "elsewhere", "")
 
 
 def connected(data: Data, field: float) -> Numbers:

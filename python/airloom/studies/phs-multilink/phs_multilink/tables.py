@@ -44,10 +44,10 @@ def table_2(data: Data) -> Cells:
     average(5)
     found = {way: rates(data, way) for way in PAPER}
     for n, label in enumerate(("First", "Second", "Third")):
-        add(label, [f"{PAPER[way][n]:.2f}" for way in PAPER], [f"{found[way][n]:.2f}" for way in PAPER])
+        add(label, [f"{PAPER[way][n]:.2f}" for way in PAPER], [f"{found[way].flat[n]:.2f}" for way in PAPER])
     average(6)
     paper = [f"{sum(PAPER[way]) / len(PAPER[way]):.2f}" for way in PAPER]
-    add("mean with a release", paper, [interval(found[way], 4) for way in PAPER])
+    add("mean with a release", paper, [interval(found[way].mean(axis=1), 4) for way in PAPER])
     ranges = [f"{min(PAPER[way]):.0f} to {max(PAPER[way]):.0f}" for way in PAPER]
     add("range with a release", ranges, [f"{found[way].min():.0f} to {found[way].max():.0f}" for way in PAPER])
     columns = ["", "FTP Get, paper (kbit/s)", "FTP Get, ours", "FTP Put, paper (kbit/s)", "FTP Put, ours"]

@@ -75,9 +75,9 @@ def set_up_figure(data: Data) -> Figure:
     width = 0.8 / len(PROTOCOLS)
     for n, (protocol, (name, _)) in enumerate(PROTOCOLS.items()):
         at = np.arange(len(BEARERS)) + (n - (len(PROTOCOLS) - 1) / 2) * width
-        parts = [100 * share(data, protocol, bearer) for bearer in BEARERS]
+        parts = [100 * share(data, protocol, bearer).mean() for bearer in BEARERS]
         bars = axes.bar(at, parts, 0.9 * width, color=LINES[n]["color"], label=name)
-        took = [f"{set_up(data, protocol, bearer):.2f} s" for bearer in BEARERS]
+        took = [f"{set_up(data, protocol, bearer).mean():.2f} s" for bearer in BEARERS]
         axes.bar_label(bars, took, fontsize=7, padding=2)
     axes.set_xticks(range(len(BEARERS)), BEARERS)
     axes.set_ylabel("set-up, % of the page's time")
@@ -118,9 +118,9 @@ def set_up_table(data: Data) -> tuple[list[str], list[list[str]]]:
     rows = []
     for bearer in BEARERS:
         for protocol, (name, _) in PROTOCOLS.items():
-            _, again, large = small(data, protocol, bearer)
-            part = share(data, protocol, bearer)
-            cells = [f"{set_up(data, protocol, bearer):.3f}", f"{again:.3f}", f"{large:.3f}", f"{part:.1%}"]
+            _, again, large = (each.mean() for each in small(data, protocol, bearer))
+            new, part = set_up(data, protocol, bearer).mean(), share(data, protocol, bearer).mean()
+            cells = [f"{new:.3f}", f"{again:.3f}", f"{large:.3f}", f"{part:.1%}"]
             rows.append([bearer, name, *cells])
     return ["radio", "", "set-up, s", "one octet, s", "100 kB, s", "set-up, of the page"], rows
 

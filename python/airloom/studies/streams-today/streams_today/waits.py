@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from airloom.run import Run
-from airloom.study import Computation, Data, Evidence, Numbers, exact, value
+from airloom.study import Computation, Data, Evidence, Numbers, jackknifed, value
 
 from .arrived import complete, path
 from .times import BEARERS, MOST, at_most, at_none, object_delay, sweep
@@ -44,11 +44,11 @@ def in_ms(protocol: str, kind: str, bearer: str, data: Data) -> Evidence:
 def explained(bearer: str, data: Data) -> Evidence:
     """T07: what HTTP/3 gains by losses, over what objects wait in HTTP/2."""
     data.at_default_only()
-    gains = [
-        object_delay(data, "h2", **at).mean() - object_delay(data, "h3", **at).mean()
-        for at in (at_most(bearer), at_none(bearer))
-    ]
-    return exact(float((gains[0] - gains[1]) / waits(data, "h2", bearer=bearer, loss=MOST).mean()), "")
+    lossy, clean = (
+        object_delay(data, "h2", **at) - object_delay(data, "h3", **at) for at in (at_most(bearer), at_none(bearer))
+    )
+    waited = waits(data, "h2", bearer=bearer, loss=MOST)
+    return jackknifed(lambda gained, waited: gained.mean() / waited.mean(), lossy - clean, waited, unit="")
 
 
 COMPUTE: dict[str, Computation] = {

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from airloom.analysis import mean_interval
 from airloom.errors import UsageError
 from airloom.plot.figure import LINES
-from airloom.study import Computation, Data, Evidence, NotMade, StudyFigure, StudyTable, exact, pair
+from airloom.study import Computation, Data, Evidence, NotMade, StudyFigure, StudyTable, jackknifed, pair
 from airloom.study.drawing import canvas, labelled
 
 from .loads import at_delay, at_loss, rows, spearman
@@ -86,7 +86,7 @@ def means(which: Callable[[Way], bool], data: Data) -> Evidence:
 def ranks(data: Data) -> Evidence:
     """N13: the order of pages, over the nine configurations."""
     found = both(data, is_base).group_by("page", maintain_order=True).agg(pl.col("real_s", "virtual_s").mean())
-    return exact(spearman(found["real_s"], found["virtual_s"]), "rank correlation")
+    return jackknifed(spearman, found["real_s"], found["virtual_s"], unit="rank correlation")
 
 
 def base(data: Data) -> tuple[list[str], list[list[str]]]:
@@ -123,8 +123,9 @@ def gaps(data: Data) -> tuple[list[str], list[list[str]]]:
     for t, loss in _POINTS:
         ways = Way("TCP", t=t, loss=loss), Way("none", t=t, loss=loss)
         study = [at_loss(data, way.proxy, loss) if loss else at_delay(data, way.proxy, t) for way in ways]
-        linux = [simulated(data, way)["virtual_s"].to_numpy() for way in ways]
-        found = [mean_interval(ours - direct) for ours, direct in (study, linux, together(data, ways))]
+        linux = [simulated(data, way)["virtual_s"].to_numpy().reshape(-1, len(visited(data))) for way in ways]
+        virtual = [mean_interval((ours - direct).mean(axis=1)) for ours, direct in (study, linux)]
+        found = [*virtual, mean_interval(np.subtract(*together(data, ways)))]
         cells.append([f"{t}", f"{100 * loss:g}", *(f"{f.value:+.2f} [{f.low:.2f}, {f.high:.2f}]" for f in found)])
     return ["T (ms)", "loss (%)", "virtual, RFC's TCP (s)", "virtual, Linux's TCP (s)", "real (s)"], cells
 

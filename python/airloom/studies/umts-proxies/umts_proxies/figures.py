@@ -17,7 +17,7 @@ from airloom.plot.figure import LINES
 from airloom.study import Data, Numbers, StudyFigure
 from airloom.study.drawing import LEAST, canvas, labelled, means
 
-from .loads import H2_PROXIES, at_delay, at_loss, by_page, by_seed, main, times, whole_list
+from .loads import H2_PROXIES, at_delay, at_loss, main, times, whole_list
 from .tables import of_policy
 from .ways import DELAYS, LOSSES, MODES, PROXIES, said
 
@@ -81,7 +81,7 @@ def servers(data: Data) -> Figure:
 
 def page_times(data: Data, proxy: str, http: str) -> Numbers:
     """Means of all 135 pages over the seeds."""
-    return by_page(data, whole_list(data, proxy, http), "list")
+    return np.asarray(whole_list(data, proxy, http).mean(axis=0), dtype=np.float64)
 
 
 def per_page(proxy: str, http: str, data: Data) -> Figure:
@@ -134,7 +134,7 @@ def _bars(
 
 def nine(average: Average, name: str, data: Data) -> Figure:
     """Figs. 7 and 8: three proxies, three uses of HTTP."""
-    groups = [[average(by_seed(data, main(data, p, http)), axis=1) for p in PROXIES] for http in MODES]
+    groups = [[average(main(data, p, http), axis=1) for p in PROXIES] for http in MODES]
     figure, axes = _bars(groups, MODES, PROXIES, f"{name} page time (s)")
     axes.set_ylim(0, axes.get_ylim()[1])
     return figure
@@ -145,7 +145,7 @@ def against_none(data: Data) -> Figure:
     proxies = PROXIES[1:]
 
     def longer(proxy: str, http: str) -> Numbers:
-        ours, direct = (by_seed(data, main(data, p, http)).mean(axis=1) for p in (proxy, "none"))
+        ours, direct = (main(data, p, http).mean(axis=1) for p in (proxy, "none"))
         return np.asarray(ours - direct, dtype=np.float64)
 
     groups = [[longer(proxy, http) for proxy in proxies] for http in MODES]
@@ -162,15 +162,15 @@ def over(what: str, average: Average, name: str, data: Data) -> Figure:
     }[what]
     figure, axes = canvas(height=3.8)
     for n, proxy in enumerate(PROXIES):
-        samples = [average(by_seed(data, of(data, proxy, x), what), axis=1) for x in xs]
+        samples = [average(of(data, proxy, x), axis=1) for x in xs]
         means(axes, [factor * x for x in xs], samples, n, said(proxy))
     return labelled(figure, axes, label, f"{name} page time (s)")
 
 
 def http2(data: Data) -> Figure:
     """HTTP/2 beside what the slides had."""
-    groups = [[by_seed(data, main(data, p, http)).mean(axis=1) for p in H2_PROXIES] for http in MODES[1:]]
-    groups.append([by_seed(data, times(data, "http2", proxy=p), "http2").mean(axis=1) for p in H2_PROXIES])
+    groups = [[main(data, p, http).mean(axis=1) for p in H2_PROXIES] for http in MODES[1:]]
+    groups.append([times(data, "http2", proxy=p).mean(axis=1) for p in H2_PROXIES])
     return _bars(groups, [*MODES[1:], "HTTP/2"], H2_PROXIES, "mean page time (s)", 3.4)[0]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from airloom.errors import UsageError
@@ -26,8 +25,8 @@ def rows(data: Data, sweep: str, **where: Any) -> pl.DataFrame:
 
 
 def times(data: Data, sweep: str, **where: Any) -> Numbers:
-    """Seconds, a number for each page of each seed: what is under the same radio stands at the same place."""
-    return rows(data, sweep, **where)["load_ns"].to_numpy() / 1e9
+    """Seconds, a row for each seed, a column for each page: what is under the same radio stands at the same place."""
+    return by_seed(rows(data, sweep, **where))
 
 
 def main(data: Data, proxy: str, http: str) -> Numbers:
@@ -63,24 +62,17 @@ def main_rows(data: Data, proxy: str) -> pl.DataFrame:
 def first_seeds(data: Data, sweep: str, found: pl.DataFrame) -> Numbers:
     """Page times of `found` under the seeds that `sweep` has."""
     seeds = data.table(sweep, "runs")["seed"].unique()
-    return found.filter(pl.col("seed").is_in(seeds.implode()))["load_ns"].to_numpy() / 1e9
+    return by_seed(found.filter(pl.col("seed").is_in(seeds.implode())))
+
+
+def by_seed(found: pl.DataFrame) -> Numbers:
+    """Their times, s: a row for each seed, a column for each page."""
+    return (found["load_ns"].to_numpy() / 1e9).reshape(found["seed"].n_unique(), -1)
 
 
 def per_seed(data: Data, sweep: str, column: str, **where: Any) -> Numbers:
     """A number of the runs, one for each seed."""
     return data.per_seed(sweep, "runs", column, **where)
-
-
-def by_page(data: Data, values: Numbers, sweep: str = "main") -> Numbers:
-    """Means over seeds of what stands page by page: one number for each page."""
-    seeds = data.table(sweep, "runs")["seed"].n_unique()
-    return np.asarray(values.reshape(seeds, -1).mean(axis=0), dtype=np.float64)
-
-
-def by_seed(data: Data, values: Numbers, sweep: str = "main") -> Numbers:
-    """The same the other way: a row for each seed, a column for each page."""
-    seeds = data.table(sweep, "runs")["seed"].n_unique()
-    return values.reshape(seeds, -1)
 
 
 def spearman(x: Any, y: Any) -> float:

@@ -91,19 +91,26 @@ def of_way(table: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def together(data: Data, ways: Sequence[Way]) -> list[Numbers]:
-    """Page times of each way, seconds: a number for each page of each seed that all of them have, at the same place."""
-    return side_by_side(measured(data), ways, ("seed", "page"), "load_s")
+    """Page times of each way, seconds: a number for each page, the mean over its seeds that all of them have.
+
+    Real time has up to three seeds, too few for an interval over them: what is sampled are pages.
+    """
+    return side_by_side(measured(data), ways, ("seed", "page"), "load_s", of="page")
 
 
-def side_by_side(table: pl.DataFrame, ways: Sequence[Way], keys: Sequence[str], column: str) -> list[Numbers]:
-    """A column of each way, where `keys` are the same."""
+def side_by_side(
+    table: pl.DataFrame, ways: Sequence[Way], keys: Sequence[str], column: str, of: str = ""
+) -> list[Numbers]:
+    """A column of each way, where `keys` are the same; the means of each `of`, if that is named."""
     joined: pl.DataFrame | None = None
     for n, way in enumerate(ways):
         one = of_way(table, way).group_by(*keys).agg(pl.col(column).mean().alias(str(n)))
         joined = one if joined is None else joined.join(one, on=list(keys))
     if joined is None or joined.is_empty():
         raise NotMade("nothing that all of these ways have was measured in time")
-    joined = joined.sort(*keys)
+    if of:
+        joined = joined.group_by(of).agg(pl.col(str(n)).mean() for n in range(len(ways)))
+    joined = joined.sort(of or keys)
     return [joined[str(n)].to_numpy() for n in range(len(ways))]
 
 

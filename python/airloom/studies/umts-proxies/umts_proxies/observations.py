@@ -10,25 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airloom import page_sets
-from airloom.study import Computation, Data, Evidence, NotSwept, Numbers, pair, value
+from airloom.study import Computation, Data, Evidence, NotSwept, Numbers, Value, jackknifed, pair, value
 
 from .loads import at_delay, at_loss, by_seed, first_seeds, main, main_rows, per_seed, rows, spearman, times, whole_list
 from .ways import DELAYS, LOSSES, MODES, PROXIES
 
 
+def pages(first: Numbers, second: Numbers, unit: str) -> Evidence:
+    """Two things of the same pages, a row for each seed: a pair for each seed, of the means over its pages.
+
+    Pages of a seed are no sample of their own: they share connections, caches and the radio.
+    """
+    return pair(first.mean(axis=1), second.mean(axis=1), unit)
+
+
 def modes(proxy: str, first: str, second: str, data: Data) -> Evidence:
     """Two uses of HTTP with the same proxy."""
-    return pair(main(data, proxy, first), main(data, proxy, second), "s")
+    return pages(main(data, proxy, first), main(data, proxy, second), "s")
 
 
 def proxies(first: str, second: str, http: str, data: Data) -> Evidence:
     """Two proxies with the same use of HTTP."""
-    return pair(main(data, first, http), main(data, second, http), "s")
+    return pages(main(data, first, http), main(data, second, http), "s")
 
 
 def not_supported(data: Data) -> Evidence:
     """N08: an HTTP proxy that requests are not pipelined to at all, against no proxy with pipelining."""
-    return pair(main(data, "HTTP", "keep-alive"), main(data, "none", "pipelining"), "s")
+    return pages(main(data, "HTTP", "keep-alive"), main(data, "none", "pipelining"), "s")
 
 
 def gain(data: Data, proxy: str) -> Numbers:
@@ -41,28 +49,23 @@ def requests(data: Data, proxy: str) -> Numbers:
     return per_seed(data, "main", "mobile.requests_per_connection", proxy=proxy, http="keep-alive")
 
 
-def correlation(gains: Numbers, objects: Any) -> Numbers:
-    """Rank correlation of the pages' mean gains with their objects, jackknifed: a number for each seed (a row).
+def correlation(gains: Numbers, objects: Any) -> Value:
+    """Rank correlation of the pages' mean gains with their objects; `gains` has a row for each seed.
 
-    Of one seed alone the radio's luck with a page is larger than what the page gains, and hides it. What is left out in
-    turn is a seed (Tukey's pseudo-values); their mean is put back to the correlation over all of them.
+    Of one seed alone the radio's luck with a page is larger than what the page gains, and hides it.
     """
-    seeds, of_all = len(gains), spearman(gains.mean(axis=0), objects)
-    if seeds == 1:
-        return np.array([of_all])
-    without = np.array([spearman(np.delete(gains, n, axis=0).mean(axis=0), objects) for n in range(seeds)])
-    return np.asarray(of_all + (seeds - 1) * (without.mean() - without), dtype=np.float64)
+    return jackknifed(lambda x: spearman(x.mean(axis=0), objects), gains, unit="rank correlation")
 
 
 def list_gains(data: Data) -> tuple[Numbers, NDArray[np.int64]]:
     """What each of the 135 pages gains by pipelining without proxy, a row for each seed; and its objects."""
-    kept, piped = (by_seed(data, whole_list(data, "none", http), "list") for http in ("keep-alive", "pipelining"))
+    kept, piped = (whole_list(data, "none", http) for http in ("keep-alive", "pipelining"))
     return kept - piped, np.array([len(page.objects) for page in page_sets.news().pages])
 
 
 def gain_by_objects(data: Data) -> Evidence:
     """N10."""
-    return value(correlation(*list_gains(data)), "rank correlation")
+    return correlation(*list_gains(data))
 
 
 def many_and_few(data: Data) -> Evidence:
@@ -76,42 +79,42 @@ def many_and_few(data: Data) -> Evidence:
 def slope(x: tuple[float, ...], values: list[Numbers]) -> Numbers:
     """Least squares over x, page by page."""
     at = np.asarray(x) - np.mean(x)
-    return np.asarray(at @ np.stack(values) / (at @ at), dtype=np.float64)
+    return np.asarray(np.tensordot(at, np.stack(values), 1) / (at @ at), dtype=np.float64)
 
 
 def delay_slopes(data: Data) -> Evidence:
     """N11: seconds of page time for each second of delay, from 20 ms on."""
     at = tuple(t for t in DELAYS if t >= 20)
     both = [slope(at, [at_delay(data, proxy, t) for t in at]) * 1e3 for proxy in ("TCP", "none")]
-    return pair(both[0], both[1], "s per s")
+    return pages(both[0], both[1], "s per s")
 
 
 def loss_slopes(data: Data) -> Evidence:
     """N11: seconds of page time for each per cent of loss."""
     both = [slope(LOSSES, [at_loss(data, proxy, loss) for loss in LOSSES]) / 100 for proxy in ("TCP", "none")]
-    return pair(both[0], both[1], "s per %")
+    return pages(both[0], both[1], "s per %")
 
 
 def stacks(sweep: str, first: str, second: str, data: Data, **where: Any) -> Evidence:
     """N14."""
-    return pair(times(data, sweep, proxy=first, **where), times(data, sweep, proxy=second, **where), "s")
+    return pages(times(data, sweep, proxy=first, **where), times(data, sweep, proxy=second, **where), "s")
 
 
 def share_of_pages(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evidence:
     """N20: the share of all 135 pages whose time is less at the first of two configurations, one number per seed."""
-    ours, others = (by_seed(data, whole_list(data, *way), "list") for way in (first, second))
+    ours, others = (whole_list(data, *way) for way in (first, second))
     return value((ours < others).mean(axis=1), "share")
 
 
 def medians(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evidence:
     """N21: medians over the pages of two configurations, a pair for each seed."""
-    ours, others = (np.median(by_seed(data, main(data, *way)), axis=1) for way in (first, second))
+    ours, others = (np.median(main(data, *way), axis=1) for way in (first, second))
     return pair(ours, others, "s")
 
 
-def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], sweep: str, data: Data) -> Evidence:
+def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], data: Data) -> Evidence:
     """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
-    means = np.stack([by_seed(data, of(data, "none", x), sweep).mean(axis=1) for x in over], axis=1)
+    means = np.stack([of(data, "none", x).mean(axis=1) for x in over], axis=1)
     return value([spearman(over, row) for row in means], "rank correlation")
 
 
@@ -121,7 +124,7 @@ def explained(values: dict[tuple[Any, ...], Numbers]) -> tuple[float, dict[int, 
     `values` has the times of the same pages for every combination of labels. Gives the share of all factors together,
     and that of each by itself, by its place.
     """
-    cells = {labels: np.log(times) for labels, times in values.items()}
+    cells = {labels: np.log(times).ravel() for labels, times in values.items()}
     stacked = np.stack(list(cells.values()))
     within = stacked - stacked.mean(axis=0)
     total = float((within**2).sum())
@@ -137,7 +140,7 @@ def explained(values: dict[tuple[Any, ...], Numbers]) -> tuple[float, dict[int, 
 
 def configuration(data: Data) -> Evidence:
     """N24: one share per seed."""
-    nine = {(proxy, http): by_seed(data, main(data, proxy, http)) for proxy in PROXIES for http in MODES}
+    nine = {(proxy, http): main(data, proxy, http) for proxy in PROXIES for http in MODES}
     seeds = len(next(iter(nine.values())))
     return value([explained({key: x[n] for key, x in nine.items()})[0] for n in range(seeds)], "share")
 
@@ -160,17 +163,17 @@ def no_cache(data: Data) -> Evidence:
         raise NotSwept("swept at the default only")
     ours = rows(data, "squid", proxy="no cache", http="keep-alive")
     direct = rows(data, "main", proxy="none", http="keep-alive").join(ours.select("seed", "page"), on=["seed", "page"])
-    return pair(ours["load_ns"].to_numpy() / 1e9, direct.sort("seed", "page")["load_ns"].to_numpy() / 1e9, "s")
+    return pages(by_seed(ours), by_seed(direct.sort("seed", "page")), "s")
 
 
 def against_direct(at: Callable[[Data, str, float], Numbers], x: float, data: Data) -> Evidence:
     """N06, N23: the TCP proxy and none at a delay or loss."""
-    return pair(at(data, "TCP", x), at(data, "none", x), "s")
+    return pages(at(data, "TCP", x), at(data, "none", x), "s")
 
 
 def twice(data: Data) -> Evidence:
     """The control: one configuration, made by two sweeps."""
-    return pair(first_seeds(data, "stack", main_rows(data, "none")), times(data, "stack", proxy="no proxy", t=20), "s")
+    return pages(first_seeds(data, "stack", main_rows(data, "none")), times(data, "stack", proxy="no proxy", t=20), "s")
 
 
 COMPUTE: dict[str, Computation] = {
@@ -183,7 +186,7 @@ COMPUTE: dict[str, Computation] = {
     "N03.pipelining": partial(proxies, "TCP", "none", "pipelining"),
     "N04.time": partial(modes, "HTTP", "keep-alive", "no keep-alive"),
     "N04.requests": more_requests,
-    "N05.profile": lambda data: pair(gain(data, "HTTP"), gain(data, "none"), "s"),
+    "N05.profile": lambda data: pages(gain(data, "HTTP"), gain(data, "none"), "s"),
     "N06.delay": partial(against_direct, at_delay, 400),
     "N06.loss": partial(against_direct, at_loss, 0.05),
     "N07.virtual": partial(proxies, "HTTP", "none", "keep-alive"),
@@ -205,8 +208,8 @@ COMPUTE: dict[str, Computation] = {
     "N21.http": partial(medians, ("HTTP", "pipelining"), ("HTTP", "keep-alive")),
     "N21.tcp-proxy": partial(medians, ("TCP", "keep-alive"), ("none", "keep-alive")),
     "N21.persistent": partial(medians, ("HTTP", "keep-alive"), ("HTTP", "no keep-alive")),
-    "N22.delay": partial(rises, at_delay, tuple(sorted(DELAYS)), "delay"),
-    "N22.loss": partial(rises, at_loss, LOSSES, "loss"),
+    "N22.delay": partial(rises, at_delay, tuple(sorted(DELAYS))),
+    "N22.loss": partial(rises, at_loss, LOSSES),
     "N23.well": partial(proxies, "TCP", "none", "keep-alive"),
     "N23.delay": partial(against_direct, at_delay, 200),
     "N23.loss": partial(against_direct, at_loss, 0.05),

@@ -1,7 +1,8 @@
 """What the slides observe, judged in real time: the statistics of `observations`, of times between real programs.
 
-A page under one seed is a pair, as in virtual time. Where virtual time has a number for each seed so has this, of seeds
-whose pages were all loaded in time on every way that it needs.
+Where virtual time has a pair for each seed this has one for each page, since its seeds are few (`measured.together`).
+Where virtual time has a number for each seed so has this, of seeds whose pages were all loaded in time on every way
+that it needs.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def gain_by_objects(data: Data) -> Evidence:
     pages = page_sets.news().pages
     # In the order of their numbers, as the columns are.
     objects = [len(pages[number - 1].objects) for number in sorted(visited(data))]
-    return value(correlation(kept - piped, objects), "rank correlation")
+    return correlation(kept - piped, objects)
 
 
 def slopes(vary: str, over: Sequence[float], factor: float, unit: str, data: Data) -> Evidence:

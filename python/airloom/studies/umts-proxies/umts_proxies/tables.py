@@ -10,7 +10,7 @@ from airloom.analysis import mean_interval
 from airloom.study import Data, StudyTable
 from airloom.study.drawing import interval
 
-from .loads import H2_PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
+from .loads import H2_PROXIES, at_delay, at_loss, main, per_seed, times
 from .loads import whole_list as of_whole_list
 from .observations import explained
 from .ways import DELAYS, LOSSES, MODES, PROXIES
@@ -27,7 +27,7 @@ def means_and_medians(data: Data) -> Table:
     found = []
     for proxy in PROXIES:
         for http in MODES:
-            of = by_seed(data, main(data, proxy, http))
+            of = main(data, proxy, http)
             interval = mean_interval(of.mean(axis=1))
             counts = (per_seed(data, "main", f"mobile.{n}", proxy=proxy, http=http).mean() for n in _COUNTS)
             median = np.median(of, axis=1).mean()
@@ -64,7 +64,7 @@ def nagle_map(data: Data) -> Table:
 def of_policy(data: Data, policy: str, t: int, size: str, http: str) -> Any:
     """Seconds that an object takes longer through the proxy, one number per seed, without the first object."""
     ours, direct = (
-        times(data, "policies", proxy=proxy, t=t, size=size, http=http).reshape(-1, 3)[:, 1:].mean(axis=1)
+        times(data, "policies", proxy=proxy, t=t, size=size, http=http)[:, 1:].mean(axis=1)
         for proxy in (policy, "no proxy")
     )
     return ours - direct
@@ -112,7 +112,7 @@ def squid_over_delay(data: Data) -> Table:
 
 def _by_seed(data: Data, sweep: str, **where: Any) -> Any:
     """Mean page times, one for each seed."""
-    return by_seed(data, times(data, sweep, **where), sweep).mean(axis=1)
+    return times(data, sweep, **where).mean(axis=1)
 
 
 def http2(data: Data) -> Table:
