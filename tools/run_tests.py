@@ -5,7 +5,7 @@ cases, and many more of them, are `make nightly`'s (and a bare `cargo test`'s).
 
 Python's come first: their laboratories mostly wait, and Rust's tests are compiled in the meantime, with what they leave
 of the processors. They are run afterwards, since some of them look at the clock, too: the programs of `airloom-drive`
-one after the other, and all others beside them, standing back.
+one after the other, that which waits for its peers beside them, and all others standing back.
 
 With `AIRLOOM_CI=1` a skipped or ignored test is a failure: the machine that judges has all peers installed.
 """
@@ -25,6 +25,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 RUST = ["cargo", "test", "--workspace", "--exclude", "airloom-fuzz"]
+
+#: Of `airloom-drive`: half of the time of all the others, in which it mostly waits.
+WAITS = "sctp_peers"
 
 #: Of pytest. Laboratories mostly wait: two workers more than processors keep those busy.
 WORKERS = (os.cpu_count() or 1) + 2
@@ -87,13 +90,17 @@ def run_rust() -> tuple[int, str, float]:
         jobs = compiled()
     except subprocess.CalledProcessError as error:
         return error.returncode, "", time.monotonic() - start
-    watched = [job for job in jobs if job.folder.name == "drive"]
+    drive = [job for job in jobs if job.folder.name == "drive"]
+    waiting = [job for job in drive if Path(job.command[0]).name.startswith(WAITS)]
+    watched = [job for job in drive if job not in waiting]
     back = ["nice", "-n", "19"]
-    others = [job._replace(command=[*back, *job.command]) for job in jobs if job not in watched]
+    others = [job._replace(command=[*back, *job.command]) for job in jobs if job not in drive]
     # Of all tests those in documentation alone have a line in their names. Said this way nothing is compiled anew.
     others.append(Job([*back, *RUST, "--no-fail-fast", "--", "(line"], ROOT))
-    with ThreadPoolExecutor(1) as watching, ThreadPoolExecutor(1) as beside_them:
-        begun = [watching.submit(job.run) for job in watched] + [beside_them.submit(job.run) for job in others]
+    lanes = (watched, waiting, others)
+    with contextlib.ExitStack() as stack:
+        pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in lanes]
+        begun = [pool.submit(job.run) for pool, lane in zip(pools, lanes, strict=True) for job in lane]
         try:
             results = [each.result() for each in begun]
         except BaseException:
