@@ -17,13 +17,15 @@ def markdown(document: Document, folder: str) -> str:
     paper, cost = document["paper"], document["cost"]
     score = ", ".join(f"{document['score'][v]} {v}" for v in MEANINGS if v in document["score"])
     name = document["study"]
+    minutes = cost["core_s"] / 60
+    took = "a minute" if minutes < 1.5 else f"{minutes:.0f} minutes"
     parts = [
         f"# {document['title']}",
         f"{paper['citation']}.",
         paper["summary"],
         f"**Of {sum(document['score'].values())} claims: {score}.** Parts and procedures: "
         f"{text.counts(document['score_parts'])}. Given, and in no score: {document['given']}.",
-        f"From the full run: {cost['runs']:,} simulated runs, {cost['core_s'] / 60:.0f} minutes of one core; "
+        f"From the full run: {cost['runs']:,} simulated runs, {took} of one core; "
         f"`airloom study run {name}` makes it again, `airloom study report {name}` shows it without. How the study is "
         f"built: [its README]({folder}/README.md). What the words mean: [verdicts](../explanation/verdicts.md). In the "
         "figures the paper's numbers are hollow and ours solid.",
