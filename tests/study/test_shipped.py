@@ -99,6 +99,34 @@ def test_a_deviation_without_a_reason_does_not_ship(folder: Path, tmp_path: Path
     assert "Wires are like that." in replication.markdown(found, "x")
 
 
+def test_a_run_that_may_not_ship_leaves_the_one_that_does_whole(
+    taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(folder: Path) -> dict[str, bytes]:
+        return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    made = taken.parent / "full"
+    wrong = changed(taken, tmp_path, "claims.toml", 'order = ">"', 'order = "<"')
+    before = held(wrong)
+    with pytest.raises(UsageError, match="no `because` says why"):
+        shipping.take(open_study(wrong), made)
+    assert held(wrong) == before
+    same = tmp_path / "small-objects"
+    shutil.copytree(taken, same)
+    before = held(same)
+    with monkeypatch.context() as patched:
+        patched.setattr(shipping, "_save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shipping.take(open_study(same), made)
+    assert held(same) == before
+    (same / "shipped" / "gone.png").touch()
+    shipping.take(open_study(same), made)
+    assert held(same) == before
+
+
 def test_a_full_run_that_contradicts_the_one_that_ships_is_told(taken: Path, tmp_path: Path) -> None:
     study, made = open_study(taken), taken.parent / "full"
     found = document.of(outcome.evaluate(study, made, "full"), made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,19 +27,35 @@ _COLOURS = 64
 
 
 def take(study: Study, place: Path) -> Document:
-    """Makes the full run in `place` the one that ships. Raises `UsageError` if a deviation in it has no reason."""
-    target = study.folder / SHIPPED
+    """Makes the full run in `place` the one that ships. Raises `UsageError` if a deviation in it has no reason.
+
+    Until all of it is there, and can ship, the one that shipped stays as it is.
+    """
     made = document.of(evaluate(study, place, "full"), place)
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    drawn = set()
-    for key, figure in pictures.drawn(study, place):
-        _save(figure, target / f"{key}.png")
-        drawn.add(key)
-    made["figures"] = [entry for entry in made["figures"] if entry["key"] in drawn]
     made["claims_digest"] = digest(study)
-    document.save(made, target / document.NAME)
-    return current(study)
+    target = study.folder / SHIPPED
+    beside = Path(tempfile.mkdtemp(prefix=f".{SHIPPED}.", suffix=".part", dir=study.folder))
+    try:
+        fresh, old = beside / "new", beside / "old"
+        fresh.mkdir()
+        drawn = set()
+        for key, figure in pictures.drawn(study, place):
+            _save(figure, fresh / f"{key}.png")
+            drawn.add(key)
+        made["figures"] = [entry for entry in made["figures"] if entry["key"] in drawn]
+        document.save(made, fresh / document.NAME)
+        found = _of_today(study, document.read(fresh / document.NAME))
+        try:
+            if target.exists():
+                target.rename(old)
+            fresh.rename(target)
+        except BaseException:
+            if old.exists() and not target.exists():
+                old.rename(target)
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return found
 
 
 def current(study: Study) -> Document:
@@ -51,6 +68,11 @@ def current(study: Study) -> Document:
             f"the run of {study.name} that ships was judged by other claims or defaults than today's: "
             f"airloom study run {study.name}; tools/replications.py --take {study.name} runs/studies/{study.name}/full"
         )
+    return _of_today(study, found)
+
+
+def _of_today(study: Study, found: Document) -> Document:
+    """The same run with today's words. Raises `UsageError` if a deviation has no reason."""
     claims = {each.id: each for claim in study.claims.claims for each in (claim, *claim.parts)}
     for row in found["claims"]:
         row.update({key: getattr(claims[row["id"]], key) for key in _WORDS})
