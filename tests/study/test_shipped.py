@@ -132,14 +132,16 @@ def test_a_full_run_that_contradicts_the_one_that_ships_is_told(taken: Path, tmp
     found = document.of(outcome.evaluate(study, made, "full"), made)
     document.save(found, made / document.NAME)
     assert shipping.turned(study, made) == {}
+    turns = {"X1": "differs", "X2": "differs", "X4": "holds"}
     for row in found["claims"]:
-        row["verdict"] = {"X1": "differs", "X3.done": "unclear", "X4": "holds"}.get(row["id"], row["verdict"])
+        row["verdict"] = {**turns, "X3.done": "unclear"}.get(row["id"], row["verdict"])
     document.save(found, tmp_path / document.NAME)
     words = [str(ROOT / "tools" / "replications.py"), "--same", str(taken), str(tmp_path)]
     done = subprocess.run(interpreter.python(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert [line.partition(": ")[2] for line in done.stderr.splitlines()] == [
         "X1 is differs, in the run that ships holds",
+        "X2 is differs, in the run that ships fitted",
         "X4 is holds, in the run that ships not-covered",
     ]
     document.save({**found, "depth": "quick"}, tmp_path / document.NAME)

@@ -14,7 +14,7 @@ from airloom.study import document, pictures
 from airloom.study.document import SHIPPED, Document
 from airloom.study.folder import Study
 from airloom.study.outcome import evaluate
-from airloom.study.rules import DIFFERS, HOLDS, NOT_COVERED
+from airloom.study.rules import DIFFERS, FITTED, HOLDS, NOT_COVERED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,9 +87,9 @@ def _of_today(study: Study, found: Document) -> Document:
 def turned(study: Study, place: Path) -> dict[str, tuple[str, str]]:
     """Claims and parts whose verdict in the full run in `place` contradicts the one that ships, with both.
 
-    They contradict where one holds and the other differs, and where one is covered and the other is not. An interval
-    that now reaches over the edge of a tolerance, or no longer does, is no contradiction. Raises `UsageError` if no
-    full run was judged there.
+    They contradict where one holds, fitted or not, and the other differs, and where one is covered and the other is
+    not. An interval that now reaches over the edge of a tolerance, or no longer does, is no contradiction. Raises
+    `UsageError` if no full run was judged there.
     """
     ships, made = current(study), document.read(place / document.NAME)
     if made["depth"] != "full":
@@ -99,7 +99,9 @@ def turned(study: Study, place: Path) -> dict[str, tuple[str, str]]:
     return {
         claim: both
         for claim, both in pairs.items()
-        if set(both) == {HOLDS, DIFFERS} or (NOT_COVERED in both and len(set(both)) > 1)
+        # What is fitted holds.
+        if {HOLDS if each == FITTED else each for each in both} == {HOLDS, DIFFERS}
+        or (NOT_COVERED in both and len(set(both)) > 1)
     }
 
 
