@@ -77,7 +77,13 @@ def test_a_page_has_claims_figures_and_what_the_run_took(taken: Path) -> None:
 
 def test_other_claims_than_those_that_were_judged_are_found_out(taken: Path, tmp_path: Path) -> None:
     words = changed(taken, tmp_path / "words", "claims.toml", "a slow wire is slower", "slow wires are slower")
-    assert shipping.current(open_study(words))["claims"][0]["says"] == "slow wires are slower"
+    content = (words / "claims.toml").read_text()
+    content = content.replace("against itself", "a wire against itself").replace("year = 2001", "year = 2002")
+    (words / "claims.toml").write_text(content)
+    found = shipping.current(open_study(words))
+    assert [found["claims"][0][key] for key in ("says", "paper")] == ["slow wires are slower"] * 2
+    assert [found["controls"][0][key] for key in ("says", "paper")] == ["a wire against itself"] * 2
+    assert found["paper"]["citation"].endswith("(2002)")
     for name, (old, new) in {"order": ('order = ">"', 'order = "<"'), "tolerance": ('"1%"', '"2%"')}.items():
         other = changed(taken, tmp_path / name, "claims.toml", old, new)
         with pytest.raises(UsageError, match="judged by other claims or defaults"):

@@ -21,6 +21,7 @@ from airloom.study.claims import GIVEN, Claim
 from airloom.study.data import Data, NotSwept
 from airloom.study.folder import Study
 from airloom.study.outcome import Outcome, Row
+from airloom.study.paper import Paper
 from airloom.study.rules import COMPATIBLE, DIFFERS, NOT_COVERED, UNCLEAR, VERDICTS
 
 #: Keys and values of JSON. `of` says which there are.
@@ -47,7 +48,7 @@ def of(outcome: Outcome, place: Path) -> Document:
         "seeds": outcome.seeds.get(next(iter(study.plans)), 0),
         "sweeps": outcome.seeds,
         "cost": cost(study, place),
-        "paper": {**paper._asdict(), "name": paper.name, "citation": paper.citation},
+        "paper": cited(paper),
         "score": outcome.score(),
         "score_parts": outcome.score(("p",)),
         # Of claims without parts, and of parts.
@@ -68,6 +69,11 @@ def of(outcome: Outcome, place: Path) -> Document:
             {"key": key, "title": figure.title, "caption": figure.caption} for key, figure in study.figures.items()
         ],
     }
+
+
+def cited(paper: Paper) -> dict[str, Any]:
+    """What is said of the paper."""
+    return {**paper._asdict(), "name": paper.name, "citation": paper.citation}
 
 
 def _rows(claims: Iterable[Claim], outcome: Outcome) -> Iterator[dict[str, Any]]:

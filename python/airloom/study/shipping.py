@@ -73,10 +73,17 @@ def current(study: Study) -> Document:
 
 def _of_today(study: Study, found: Document) -> Document:
     """The same run with today's words. Raises `UsageError` if a deviation has no reason."""
-    claims = {each.id: each for claim in study.claims.claims for each in (claim, *claim.parts)}
-    for row in found["claims"]:
-        row.update({key: getattr(claims[row["id"]], key) for key in _WORDS})
-    found["paper"].update(study.claims.paper._asdict())
+    every = (*study.claims.claims, *study.claims.controls)
+    today = {each.id: each for claim in every for each in (claim, *claim.parts)}
+    for row in (*found["claims"], *found["controls"]):
+        claim = today.get(row["id"])
+        if claim is None:  # a control that is no more
+            continue
+        row.update({key: getattr(claim, key) for key in _WORDS})
+        if claim.paper is None:
+            # The document has the claim's own words there.
+            row["paper"] = claim.says
+    found["paper"].update(document.cited(study.claims.paper))
     found["title"] = study.title
     unexplained = [row["id"] for row in found["claims"] if document.is_deviation(row) and not _explained(found, row)]
     if unexplained:
