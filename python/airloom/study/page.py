@@ -121,7 +121,8 @@ def _tables(document: Document, entries: Iterable[Mapping[str, Any]]) -> str:
     return found
 
 
-_NUMBERS = re.compile(r"\b(Figs?|Tables?)\b\.?\s*((?:\d+(?:\s*(?:,|and|to)\s*)?)+)")
+_NUMBERS = re.compile(r"\b(Figs?|Tables?)\b\.?\s*((?:\d+(?:\s*(?:,|and|to|[-–])\s*)?)+)")
+_RANGE = re.compile(r"(\d+)(?:\s*(?:to|[-–])\s*(\d+))?")
 
 
 def places(where: str) -> set[str]:
@@ -129,11 +130,14 @@ def places(where: str) -> set[str]:
 
     >>> sorted(places("5.3, Figs. 6 and 7")), sorted(places("Table 1, row 1.1"))
     (['fig-6', 'fig-7'], ['table-1'])
+    >>> sorted(places("Figs. 1 to 3, 8–9"))
+    ['fig-1', 'fig-2', 'fig-3', 'fig-8', 'fig-9']
     """
     found = set()
     for kind, numbers in _NUMBERS.findall(where):
         prefix = "fig-" if kind.startswith("Fig") else "table-"
-        found |= {f"{prefix}{number}" for number in re.findall(r"\d+", numbers)}
+        for first, last in _RANGE.findall(numbers):
+            found |= {f"{prefix}{number}" for number in range(int(first), int(last or first) + 1)}
     return found
 
 
