@@ -107,9 +107,8 @@ def test_of_several_runs_the_median_is_shown() -> None:
     times = sorted(run["page_s"] for run in runs)
     assert [run["seed"] for run in runs] == [5, 6, 7]
     assert said["page_s"] == times[1]
-    interval = said["interval_s"]
-    assert isinstance(interval, list)
-    assert times[0] <= interval[0] <= times[1] <= interval[1] <= times[2]
+    # Three numbers have no interval.
+    assert said["interval_s"] is None
     assert sorted(place.name for place in Path("three/wpt-4g-none").iterdir()) == ["run-1", "run-2", "run-3"]
     again = airloom("load", f"http://localhost:{port}/", "--out", "three")
     assert again.code == 2

@@ -90,6 +90,29 @@ def test_failed_runs_stand_in_front_and_not_in_the_means(tmp_path: Path, look: O
         assert f"{results.failures.height} of 16 runs failed" in seen.page.locator("#failures").inner_text()
 
 
+def test_too_few_seeds_for_an_interval_are_said_so_everywhere(tmp_path: Path, look: Open) -> None:
+    sweep = parse(FETCH, "fetch.toml").sweep({"links.wire.loss": [0.05, 0.2]}, seeds="1..5")
+    results = sweep.run(out=tmp_path / "few", workers=1)
+    said = "\n".join(" ".join(row) for row in overview.overview(results, ["page_load_s"]).rows)
+    assert said.count("[no interval]") >= 2
+    assert "nan" not in said
+    assert results.median("page_load_s")["method"].to_list() == ["none", "none"]
+    titles = [
+        axes.get_title(loc="left")
+        for axes in results.plot.response("page_load_s", "links.wire.loss", statistic="median").axes
+    ]
+    assert titles == ["5 seeds: no intervals"]
+    (other,) = al.compare(results.folder, results.folder, measures=["page_load_s"]).figures()
+    assert other.axes
+    with look(report.build(results.folder)) as seen:
+        shown = seen.page.locator("#medians table").inner_text()
+        assert "–" in shown
+        assert "nan" not in shown.lower()
+        # The scale is that of the medians.
+        low, high = seen.page.evaluate("(p => [p.series[0].low[0], p.series[0].high[0]])(airloom.plots[0])")
+        assert low == high > 0
+
+
 def test_a_sweep_without_axes_and_with_one_seed_has_a_report(tmp_path: Path, look: Open) -> None:
     results = al.load("umts-page", {"run.record": "none"}).sweep({}, seeds=[3]).run(out=tmp_path / "one", workers=1)
     with look(report.build(results.folder)) as seen:

@@ -36,7 +36,8 @@ class Interval(NamedTuple):
     ci: float
     #: Size of the sample.
     seeds: int
-    #: `t`, `bca`, `percentile`, `fieller`, `constant` (all values are equal) or `none` (one value has no interval).
+    #: `t`, `bca`, `percentile`, `fieller`, `constant` (all values are equal) or `none` (too few values
+    #: have no interval).
     method: str
 
     @property
@@ -102,7 +103,7 @@ def mean_interval(values: ArrayLike, ci: float = 0.95, method: str = "auto") -> 
 
 
 def quantile_interval(values: ArrayLike, q: float = 0.5, ci: float = 0.95) -> Interval:
-    """A quantile (default: the median) with its percentile bootstrap interval.
+    """A quantile (default: the median) with its percentile bootstrap interval, which `fewest` values and more have.
 
     >>> quantile_interval(range(1, 102)).value
     51.0
@@ -112,8 +113,24 @@ def quantile_interval(values: ArrayLike, q: float = 0.5, ci: float = 0.95) -> In
         raise UsageError(f"a quantile is between 0 and 1, not {q}")
     if (simple := _simple(x, ci)) is not None:
         return simple
+    value = float(np.quantile(x, q))
+    if len(x) < fewest(q, ci):
+        return Interval(value, math.nan, math.nan, ci, len(x), "none")
     low, high = np.quantile(_resampled_quantiles(np.sort(x), q), [(1 - ci) / 2, (1 + ci) / 2])
-    return Interval(float(np.quantile(x, q)), float(low), float(high), ci, len(x), "percentile")
+    return Interval(value, float(low), float(high), ci, len(x), "percentile")
+
+
+def fewest(q: float = 0.5, ci: float = 0.95) -> float:
+    """The size of the smallest sample by which a quantile has an interval; infinite for the ends.
+
+    No interval within a sample reaches further than from its smallest value to its largest. Each of these is on the
+    wrong side of the quantile too often in smaller ones: the median lies between two values half of the time.
+
+    >>> fewest(), fewest(0.75), fewest(0.9)
+    (6, 13, 36)
+    """
+    share = max(q, 1 - q)
+    return math.inf if share == 1 else math.ceil(math.log((1 - ci) / 2) / math.log(share))
 
 
 def order_interval(values: ArrayLike, q: float, ci: float = 0.95) -> tuple[float, float]:
@@ -169,6 +186,8 @@ def bootstrap_interval(values: ArrayLike, statistic: Callable[..., Any], ci: flo
 def difference_of_medians(one: ArrayLike, other: ArrayLike, ci: float = 0.95) -> Interval:
     """The median of `other` less that of `one`, of samples that have no pairs, with its percentile bootstrap interval.
 
+    It has one where the median of each of them has.
+
     >>> difference_of_medians([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).value
     1.0
     """
@@ -177,8 +196,8 @@ def difference_of_medians(one: ArrayLike, other: ArrayLike, ci: float = 0.95) ->
     if not len(x) or not len(y):
         return Interval(nan, nan, nan, ci, 0, "none")
     value, smaller = float(np.median(y) - np.median(x)), min(len(x), len(y))
-    if smaller == 1:
-        return Interval(value, nan, nan, ci, 1, "none")
+    if smaller < fewest(0.5, ci):
+        return Interval(value, nan, nan, ci, smaller, "none")
     # The resamples of one say nothing of those of the other: backwards, they are not drawn by the same numbers.
     found = _resampled_quantiles(y, 0.5) - _resampled_quantiles(x, 0.5)[::-1]
     low, high = np.quantile(found, [(1 - ci) / 2, (1 + ci) / 2])

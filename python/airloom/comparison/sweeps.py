@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from airloom.analysis import Interval, quantile_interval
 from airloom.analysis.statistics import difference_of_medians
-from airloom.comparison.result import COLUMNS, Comparison, difference, letters, settings, table
+from airloom.comparison.result import COLUMNS, Comparison, difference, known, letters, settings, table
 from airloom.errors import UsageError
 from airloom.measures import describe
 from airloom.sweep import SweepResults, overview
@@ -136,6 +136,7 @@ def _draw(runs: dict[str, pl.DataFrame], axes: list[str], measure: str) -> list[
         quantile_interval(of[measure].drop_nulls().to_numpy(), 0.5, CONFIDENCE) for of in runs.values()
     ]
     rows = [
-        {"name": n, "value": one.value, "low": one.low, "high": one.high} for n, one in zip(runs, found, strict=True)
+        {"name": n, "value": one.value, "low": known(one.low), "high": known(one.high)}
+        for n, one in zip(runs, found, strict=True)
     ]
     return [side_by_side(pl.DataFrame(rows), measure)]

@@ -147,12 +147,13 @@ def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: fl
     return (value, -math.inf, math.inf) if math.isnan(found.low) else (value, found.low, found.high)
 
 
-def _runs_needed(statistic: str) -> int:
-    """The fewest runs whose largest and smallest value are the ends of an interval."""
+def _runs_needed(statistic: str) -> float:
+    """The fewest runs that set an interval."""
     if statistic in ("mean", ""):
         return 2
-    share = 0.5 if statistic == "median" else int(statistic[1:]) / 100
-    return math.ceil(math.log((1 - CI) / 2) / math.log(max(share, 1 - share)))
+    from airloom.analysis.statistics import fewest
+
+    return fewest(0.5 if statistic == "median" else int(statistic[1:]) / 100, CI)
 
 
 def _number(text: str) -> float | None:

@@ -15,8 +15,6 @@ from airloom.page_load.measure import Loaded
 
 #: A page whose own answer has this status, or a higher one, is not the page that was wanted (RFC 9110, 15.5).
 ERROR_STATUS = 400
-#: Fewer runs say nothing about how sure their median is.
-FEW = 3
 
 
 class Runs(NamedTuple):
@@ -45,8 +43,8 @@ def together(loads: Sequence[Loaded]) -> list[Runs]:
     for runs in groups.values():
         times = [one.page_s for one in runs if one.page_s is not None]
         shown = _median(runs)
-        page = quantile_interval(times) if len(times) >= FEW else None
-        found.append(Runs(runs, shown, link_events(shown), page))
+        page = quantile_interval(times)
+        found.append(Runs(runs, shown, link_events(shown), None if page.method == "none" else page))
     return found
 
 

@@ -103,6 +103,8 @@ def _intervals(table: pl.DataFrame, what: str) -> str:
     seeds = table["seeds"].to_list()
     fewest, most = min(seeds), max(seeds)
     counted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    if table["low"].fill_nan(None).null_count() == table.height:
+        return f"{counted} {what}: no intervals"
     return f"{table['ci'][0] * 100:.0f} % intervals over {counted} {what}"
 
 

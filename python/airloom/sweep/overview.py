@@ -126,7 +126,8 @@ def _interval(median: dict[str, Any], scale: float, seeds: int) -> str:
         return "-"
     some = f" of {median['seeds']}" if median["seeds"] < seeds else ""
     if low is None:
-        return f"{number(value * scale)} [one seed]"
+        why = "one seed" if median["seeds"] == 1 else "no interval"
+        return f"{number(value * scale)} [{why}]{some}"
     return f"{number(value * scale)} [{number(low * scale)}, {number(high * scale)}]{some}"
 
 

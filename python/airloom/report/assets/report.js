@@ -562,12 +562,14 @@ function sweep() {
     const chosen = data.axes[n] || { key: "point", title: "point", short: "point", labels: ["all"], numeric: false };
     const at = labels => chosen.numeric ? labels : chosen.labels.indexOf(labels);
     const m = medians[name], y = data.titles[name];
+    // Where too few seeds set no interval the point stands alone.
+    const end = (of, which, p) => Number.isNaN(of[which][p]) ? of.median[p] : of[which][p];
     const series = [...groups(n)].map(([rest, members], k) => {
       const rows = members.filter(p => !Number.isNaN(m.median[p]))
         .map(p => [data.axes.length ? at(data.points[p][n]) : 0, p]).sort((a, b) => a[0] - b[0]);
       return { name: rest || "median", role: `s${k % 8}`, shape: "interval", join: true,
         t: Float64Array.from(rows, r => r[0]), y: Float64Array.from(rows, r => m.median[r[1]]),
-        low: Float64Array.from(rows, r => m.low[r[1]]), high: Float64Array.from(rows, r => m.high[r[1]]) };
+        low: Float64Array.from(rows, r => end(m, "low", r[1])), high: Float64Array.from(rows, r => end(m, "high", r[1])) };
     });
     plots.push(new Plot(document.getElementById("response"), { title: `Median of ${y}, 95 % intervals over seeds`,
       x: chosen.title, y, series, ticks: chosen.numeric ? null : chosen.labels,
