@@ -94,6 +94,45 @@ def test_a_har_file_is_a_page_that_loads(tmp_path: Path) -> None:
     assert '"path":"/b.gif","size":"9kB"' in json.dumps(run.manifest["scenario"], separators=(",", ":"))
 
 
+def test_sizes_are_what_was_transferred_where_chromium_knows_no_bodies(tmp_path: Path) -> None:
+    def answered(url: str, **sizes: int) -> dict[str, object]:
+        told = entry(url, -1)
+        told["response"] = {"status": 200, "bodySize": -1, "content": {"size": 50_000, "mimeType": ""}, **sizes}
+        return told
+
+    entries = [
+        answered("https://origin/", headersSize=-1, _transferSize=12_000),
+        answered("https://origin/a", headersSize=200, _transferSize=12_000),
+        answered("https://origin/b", headersSize=200, _transferSize=100),
+        answered("https://origin/c", headersSize=-1, _transferSize=-1),
+        answered("https://origin/d", headersSize=-1, _transferSize=0),
+    ]
+    (page,) = page_sets.from_har(har(tmp_path / "visit.har", entries)).pages
+    assert [o.size for o in page.objects] == [12_000, 11_800, 0, 50_000, 50_000]
+
+
+def test_requests_of_a_har_file_stand_in_the_order_of_their_times(tmp_path: Path) -> None:
+    times = {
+        "/third": "2024-05-01T10:00:00.5Z",
+        "/second": "2024-05-01T12:00:00.25+02:00",
+        "/": "2024-05-01T10:00:00Z",
+        "/fourth": "2024-05-01T10:00:01",
+    }
+    entries = [entry(f"http://origin{path}", 10, startedDateTime=at) for path, at in times.items()]
+    (page,) = page_sets.from_har(har(tmp_path / "visit.har", entries)).pages
+    assert [o.path for o in page.objects] == ["/", "/second", "/third", "/fourth"]
+    entries = [entry(f"http://origin{path}", 10, startedDateTime="whenever") for path in times]
+    (page,) = page_sets.from_har(har(tmp_path / "visit.har", entries)).pages
+    assert [o.path for o in page.objects] == list(times)
+
+
+def test_servers_of_a_har_file_keep_a_port_that_says_something(tmp_path: Path) -> None:
+    addresses = ["http://a/", "http://a:80/1", "https://a:443/2", "http://a:8080/1", "https://[fd00::1]:8443/"]
+    pages = page_sets.from_har(har(tmp_path / "visit.har", [entry(address, 10) for address in addresses]))
+    assert [o.server for o in pages.pages[0].objects] == ["a", "a", "a", "a:8080", "[fd00::1]:8443"]
+    assert pages.servers == ["a", "fd00::1"]
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """A server of files that says nothing."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from airloom.errors import UsageError
 from airloom.json_file import read_json
@@ -19,8 +21,9 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
     """The pages of a HAR file (1.2), an object for each request that was answered.
 
     Sizes are those that were transferred, where the file says so: content of another coding is larger. With
-    `one_server` all objects are at one; otherwise each is at the host of its address. Which object names which comes
-    from `_initiator`, where Chromium wrote it; otherwise the first names all. Raises `UsageError`, one line.
+    `one_server` all objects are at one; otherwise each is at the host of its address, and its port if it says one.
+    Which object names which comes from `_initiator`, where Chromium wrote it; otherwise the first names all. Raises
+    `UsageError`, one line.
     """
     try:
         log = read_json(path)["log"]
@@ -43,7 +46,7 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
 def _page(title: str, entries: list[Mapping[str, Any]], one_server: bool) -> Page:
     objects: list[PageObject] = []
     places: dict[str, int] = {}
-    for entry in sorted(entries, key=lambda e: str(e.get("startedDateTime", ""))):
+    for entry in sorted(entries, key=_begun):
         url, answer = str(entry["request"]["url"]), entry["response"]
         address = urlsplit(url)
         is_there = 200 <= int(answer["status"]) < 300
@@ -56,17 +59,41 @@ def _page(title: str, entries: list[Mapping[str, Any]], one_server: bool) -> Pag
         named_by = _named_by(entry, places) if objects else None
         media = str(answer.get("content", {}).get("mimeType", ""))
         changes = "html" in media or size >= LARGE
-        server = None if one_server else address.hostname
+        server = None if one_server else _server(address)
         places[url] = len(objects)
         objects.append(PageObject(place, size, server, named_by or None, changes))
     return Page(title, tuple(objects))
 
 
+def _begun(entry: Mapping[str, Any]) -> float:
+    """When it was asked for, in seconds; what has no such time comes first."""
+    try:
+        at = datetime.fromisoformat(str(entry.get("startedDateTime", "")))
+    except ValueError:
+        return -math.inf
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _server(address: SplitResult) -> str | None:
+    """The host, with the port that its scheme has not by itself, as scenarios name servers."""
+    host = address.hostname
+    if host is None or address.port in (None, {"http": 80, "https": 443}[address.scheme]):
+        return host
+    return f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}"
+
+
 def _size(answer: Mapping[str, Any]) -> int:
     """Octets of the body as it was transferred."""
-    for octets in (answer.get("bodySize"), answer.get("content", {}).get("size")):
-        if octets is not None and int(octets) >= 0:
-            return int(octets)
+    body, head = answer.get("bodySize"), answer.get("headersSize")
+    if body is not None and int(body) >= 0:
+        return int(body)
+    # Chromium knows that of HTTP/2 and HTTP/3 with the head alone. Nothing at all came only from a cache.
+    both = answer.get("_transferSize")
+    if both is not None and int(both) > 0:
+        return max(0, int(both) - max(0, int(head or 0)))
+    content = answer.get("content", {}).get("size")
+    if content is not None and int(content) >= 0:
+        return int(content)
     raise ValueError("an answer without a size")
 
 

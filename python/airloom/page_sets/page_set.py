@@ -20,6 +20,9 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)\s*")
 _UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _LARGEST = 10**12
 
+#: A server's name with a port behind it; more colons are an address of IPv6, as `http-client` reads it.
+_PORT = re.compile(r"(?:\[(.+)\]|([^:]+)):[0-9]+")
+
 #: Most objects of one page, as `http-client` has it.
 MOST_OBJECTS = 10_000
 
@@ -79,7 +82,9 @@ class PageSet:
     @property
     def servers(self) -> list[str]:
         """The hosts that a scenario needs for it."""
-        return sorted({o.server for page in self.pages for o in page.objects if o.server is not None})
+        named = {o.server for page in self.pages for o in page.objects if o.server is not None}
+        ports = ((name, _PORT.fullmatch(name)) for name in named)
+        return sorted({(found[1] or found[2]) if found else name for name, found in ports})
 
     def text(self) -> str:
         """Its file: an object a line."""
