@@ -1,6 +1,7 @@
 """Page sets: the model, HAR files, folders, and what `http-client` makes of them."""
 
 import json
+import re
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser
 import airloom as al
 from airloom import page_sets
 from airloom.errors import UsageError
+from airloom.page_sets.page_set import Page, PageObject, PageSet
 from tests.cli.shell import inside
 
 BUILT_IN = Path(__file__).parents[2] / "crates/apps/src/pages/news-2004.json"
@@ -191,6 +193,54 @@ def test_a_folder_is_its_pages_and_becomes_one_again(tmp_path: Path) -> None:
     page_sets.to_folder(pages, tmp_path / "again")
     assert (tmp_path / "again/server/i/a.gif").stat().st_size == 6_000
     assert page_sets.from_folder(tmp_path / "again/server").pages[0].objects[1:] == pages.pages[0].objects[1:]
+
+
+def test_what_a_page_names_that_can_be_no_file_is_left_out(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "p?q#1%41").mkdir(parents=True)
+    (site / "p?q#1%41/a.gif").write_bytes(b"x" * 60)
+    names = ("http://[host]/a.png", "a%00b.png", "x" * 300, "//[", "a.gif")
+    (site / "p?q#1%41/one.html").write_text("".join(f'<img src="{name}">' for name in names))
+    (page,) = page_sets.from_folder(site).pages
+    assert [(o.path, o.size) for o in page.objects[1:]] == [("/p%3Fq%231%2541/a.gif", 60)]
+
+
+def page_set(*paths: str, server: str | None = None) -> PageSet:
+    return PageSet("t", "t", (Page("p", tuple(PageObject(path, 100, server) for path in paths)),))
+
+
+def test_files_have_the_names_that_a_server_looks_for(tmp_path: Path) -> None:
+    pages = page_set("/", "/%C3%A9.html", "/a%2Fb%20c.gif?x=1", "/d/../e/./f", "/g/", server="www:8080")
+    page_sets.to_folder(pages, tmp_path / "in" / "site")
+    files = sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file())
+    assert files == [
+        f"in/site/www:8080/{name}" for name in ("a/b c.gif", "e/f", "g/index.html", "index.html", "é.html")
+    ]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "says"),
+    [
+        (page_set("/", "/a", "/a/b"), "/a of server would be a file and the folder of /a/b"),
+        (page_set("/", "/a/b/c", "/a"), "/a of server would be a file and the folder of /a/b/c"),
+        (page_set("/", "/a?x=1", "/a?x=2"), "/a?x=1 and /a?x=2 of server would be one file"),
+        (page_set("/", "/index.html"), "/ and /index.html of server would be one file"),
+        (page_set("/", "/..%2f..%2fx"), "/..%2f..%2fx of server leads out of the folder"),
+        (page_set("/", "/a/../../x"), "leads out of the folder"),
+        (page_set("/", server=".."), "/ of .. leads out of the folder"),
+        (page_set("/", server="a/../.."), "leads out of the folder"),
+        (page_set("/", "/a/.."), "leads out of the folder"),
+        (page_set("/", "/a%00b"), "null"),
+        (page_set("/", "/" + "x" * 300), "too long"),
+    ],
+)
+def test_files_that_cannot_be_beside_each_other_are_refused_and_nothing_is_written(
+    tmp_path: Path, pages: PageSet, says: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        page_sets.to_folder(pages, tmp_path / "site")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_of_the_model_have_the_sizes_of_the_model(tmp_path: Path) -> None:

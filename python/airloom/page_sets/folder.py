@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
+import shutil
+import tempfile
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -64,14 +68,16 @@ def _page(root: Path, file: Path) -> Page:
     objects = [PageObject(quote(own), size, changes=True)]
     seen = {own}
     for address in parser.addresses:
-        there = urlsplit(urljoin(own, address))
-        place = unquote(there.path)
-        inside = (root / place.lstrip("/")).resolve()
-        if there.scheme or there.netloc or place in seen or not inside.is_relative_to(root) or not inside.is_file():
-            continue
-        seen.add(place)
-        size = inside.stat().st_size
-        objects.append(PageObject(quote(place), size, changes=size >= LARGE))
+        # What is no address, or cannot be the name of a file (a zero in it, too long), is not there.
+        with suppress(ValueError, OSError):
+            there = urlsplit(urljoin(quote(own), address))
+            place = unquote(there.path)
+            inside = (root / place.lstrip("/")).resolve()
+            if there.scheme or there.netloc or place in seen or not inside.is_relative_to(root) or not inside.is_file():
+                continue
+            size = inside.stat().st_size
+            seen.add(place)
+            objects.append(PageObject(quote(place), size, changes=size >= LARGE))
     return Page(own, tuple(objects))
 
 
@@ -79,23 +85,54 @@ def to_folder(pages: PageSet, folder: Path | str) -> None:
     """Writes a folder for each server of a set, with files of the right size for nginx: pages name their objects.
 
     A page is as large as the set says, or a little larger if its objects' names do not fit. Raises `UsageError` if
-    the folder is there.
+    the folder is there, or if objects cannot be files beside each other; then nothing is written.
     """
     root = Path(folder)
     if root.exists():
         raise UsageError(f"{folder} is there already")
-    for page in pages.pages:
-        first = page.objects[0]
-        named = "".join(f'<img src="{_address(o, first)}">\n' for o in page.objects[1:])
-        text = f"<!doctype html>\n<title>{page.name}</title>\n{named}".encode()
-        for o in page.objects:
-            content = text + b"<!--" + _fill(o.size - len(text) - 7) + b"-->" if o is first else _fill(o.size)
-            file = root / (o.server or "server") / o.path.split("?")[0].lstrip("/")
-            if not file.resolve().is_relative_to(root.resolve()):
-                raise UsageError(f"{o.path}: leads out of the folder")
-            file = file / "index.html" if o.path.split("?")[0].endswith("/") else file
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+    wanted = _files(pages)
+    root.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{root.name}.", suffix=".part", dir=root.parent))
+    made = beside / "made"
+    try:
+        made.mkdir()
+        for page in pages.pages:
+            first = page.objects[0]
+            named = "".join(f'<img src="{_address(o, first)}">\n' for o in page.objects[1:])
+            text = f"<!doctype html>\n<title>{page.name}</title>\n{named}".encode()
+            for o in page.objects:
+                content = text + b"<!--" + _fill(o.size - len(text) - 7) + b"-->" if o is first else _fill(o.size)
+                file = made.joinpath(*wanted[o.key])
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+        made.rename(root)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder}: {error}") from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _files(pages: PageSet) -> dict[tuple[str | None, str], tuple[str, ...]]:
+    """The file of each object, by its key, as the names of its folders and its own."""
+    found: dict[tuple[str | None, str], tuple[str, ...]] = {}
+    taken: dict[tuple[str, ...], str] = {}
+    for o in (o for page in pages.pages for o in page.objects):
+        if o.key in found:
+            continue
+        server = o.server or "server"
+        # As a server takes it: %2F is a slash, and where a path ends with one the index stands for it.
+        path = unquote(o.path.partition("?")[0]).lstrip("/")
+        names = (server, *posixpath.normpath(path + "index.html" if path[-1:] in ("", "/") else path).split("/"))
+        if server in (".", "..") or "/" in server or names[1] in (".", ".."):
+            raise UsageError(f"{o.path} of {server} leads out of the folder")
+        if (other := taken.setdefault(names, o.path)) != o.path:
+            raise UsageError(f"{other} and {o.path} of {names[0]} would be one file")
+        found[o.key] = names
+    for names, path in taken.items():
+        for depth in range(1, len(names)):
+            if (file := taken.get(names[:depth])) is not None:
+                raise UsageError(f"{file} of {names[0]} would be a file and the folder of {path}")
+    return found
 
 
 def _address(o: PageObject, first: PageObject) -> str:
