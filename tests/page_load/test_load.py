@@ -2,11 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import threading
+import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.request import urlopen
 
 import polars as pl
 import pytest
@@ -16,7 +20,7 @@ from airloom.errors import UsageError
 from airloom.page_load import load_page
 from airloom.page_load.link_events import link_events, phases
 from airloom.page_load.report import write_report
-from airloom.page_load.site import write_sample
+from airloom.page_load.site import Authority, site, write_sample
 from tests.cli.shell import inside
 from tests.conftest import needs, needs_laboratory
 from tests.emulate.test_loopback import closed_port
@@ -236,6 +240,44 @@ def test_the_sample_page_is_always_the_same(tmp_path: Path) -> None:
 
 def test_a_folder_that_nginx_cannot_be_told_of_is_refused(tmp_path: Path) -> None:
     needs("nginx")
-    (tmp_path / 'a"b').mkdir()
-    with pytest.raises(UsageError, match="cannot be told"):
-        load_page("http://origin/", "umts-dch", "none", tmp_path / "out", root=tmp_path / 'a"b')
+    for name in ('a"b', "a$b", "a\nb"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(UsageError, match="cannot be told"):
+            load_page("http://origin/", "umts-dch", "none", tmp_path / "out" / name[:1], root=tmp_path / name)
+        with pytest.raises(UsageError, match="cannot be told"):
+            site("origin", None, tmp_path / name, None)
+        shutil.rmtree(tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["a b", "a;b", "a{b}c", "a\\b", "a\\nb", "a'b#c", "\u00e9"])
+def test_nginx_is_told_of_folders_with_any_other_name(tmp_path: Path, name: str) -> None:
+    needs("nginx")
+    needs("openssl")
+    folder = tmp_path / name
+    (folder / "out").mkdir(parents=True)
+    (folder / "files").mkdir()
+    (folder / "files" / "index.html").write_text("here")
+    place = folder / "out"
+    command = site("origin", folder / "files", place, Authority(place))
+    config = (place / "origin.conf").read_text()
+    port = closed_port()
+    config = config.replace("listen 80; listen [::]:80;", f"listen 127.0.0.1:{port};")
+    config = config.replace(
+        "listen 443 ssl http2; listen [::]:443 ssl http2;", f"listen 127.0.0.1:{closed_port()} ssl http2;"
+    )
+    (place / "origin.conf").write_text(config)
+    tried = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for _ in range(200):
+                with suppress(OSError):
+                    assert urlopen(f"http://127.0.0.1:{port}/", timeout=10).read() == b"here"
+                    break
+                assert process.poll() is None
+                time.sleep(0.05)
+            else:
+                pytest.fail("nginx does not answer")
+        finally:
+            process.terminate()
+    assert {path.name for path in place.iterdir()} >= {"origin-client_body", "origin-scgi"}

@@ -20,13 +20,13 @@ from airloom.page_load.ways import INSIDE
 from airloom.programs import needed
 
 _CONFIG = """\
-daemon off; worker_processes 1; pid {folder}/{name}.pid; {user}
+daemon off; worker_processes 1; pid {pid}; {user}
 events {{}}
 http {{
   access_log off; {temporary}
   {more}
   # Every browser asks for an icon: a site that has none is no mistake.
-  server {{ listen 80; listen [::]:80; {secure} root "{root}"; location = /favicon.ico {{ log_not_found off; }} }}
+  server {{ listen 80; listen [::]:80; {secure} root {root}; location = /favicon.ico {{ log_not_found off; }} }}
 }}
 """
 
@@ -38,7 +38,7 @@ _MORE = """types { text/html html htm; text/css css; text/javascript js; image/p
 """
 
 _SECURE = """listen 443 ssl http2; listen [::]:443 ssl http2;
-    ssl_certificate {folder}/{name}.crt; ssl_certificate_key {folder}/{name}.key;"""
+    ssl_certificate {certificate}; ssl_certificate_key {key};"""
 
 #: What a server's name may look like: that of a host and, with `internet-` before it, of a link.
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
@@ -108,11 +108,12 @@ def site(
         write_sample(root)
     elif not root.is_dir():
         raise UsageError(f"{root} is not a folder with a page in it")
-    elif '"' in str(root.resolve()) or "\n" in str(root.resolve()):
-        raise UsageError(f"nginx cannot be told of a folder called {root}")
     if authority is not None:
         authority.certify(name)
-    command = nginx(name, root, folder, _MORE, "" if authority is None else _SECURE.format(folder=folder, name=name))
+    secure = ""
+    if authority is not None:
+        secure = _SECURE.format(certificate=_path(folder, f"{name}.crt"), key=_path(folder, f"{name}.key"))
+    command = nginx(name, root, folder, _MORE, secure)
     if not by_quic:
         return command
     # The system's nginx has no QUIC.
@@ -128,16 +129,23 @@ def site(
 def nginx(name: str, root: Path, folder: Path, more: str, secure: str = "") -> list[str]:
     """The command of an nginx for the files in `root`, its own ones in `folder`; `more` is about HTTP, `secure` TLS."""
     config = _CONFIG.format(
-        folder=folder,
-        name=name,
-        root=root.resolve(),
+        pid=_path(folder, f"{name}.pid"),
+        root=_path(root.resolve()),
         user="user root;" if os.geteuid() == 0 else "",
-        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in _TEMPORARY),
+        temporary="".join(f"{kind}_temp_path {_path(folder, f'{name}-{kind}')}; " for kind in _TEMPORARY),
         more=more,
         secure=secure,
     )
     (folder / f"{name}.conf").write_text(config)
     return [needed("nginx"), "-e", "stderr", "-c", str(folder / f"{name}.conf")]
+
+
+def _path(folder: Path, name: str = "") -> str:
+    """A path as nginx reads it in its configuration. Raises `UsageError` for those of which it cannot be told."""
+    # Behind a dollar sign it looks for a variable, and nothing takes that from it.
+    if any(sign in str(folder) for sign in '"$\n'):
+        raise UsageError(f"nginx cannot be told of a folder called {folder}")
+    return '"' + str(folder / name).replace("\\", "\\\\") + '"'
 
 
 #: Sizes of the sample page's images, in octets, about: many small ones and a few large.
