@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
@@ -178,6 +179,55 @@ def test_a_folder_becomes_a_maildir_and_a_file_does_not(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         Letters(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"From: <@",
+        b"From: a@[",
+        b"Date: Fri, 01 Mar 99999999999999999999 10:00:00 +0100",
+        b"From: a@[\xff",
+        b"Content-Type: text/plain; charset*=x'y'z%",
+        b"Content-Type: multipart/mixed; boundary",
+        b"Content-Disposition: ;;;\nContent-Transfer-Encoding: base64",
+    ],
+)
+def test_a_letter_that_cannot_be_read_hides_no_other(tmp_path: Path, head: bytes) -> None:
+    letters = Letters(tmp_path / "m")
+    mailbox.Maildir(tmp_path / "m").add(head + b"\nSubject: odd\n\nHello\n")
+    deliver(tmp_path / "m", "even", "t")
+    assert sorted(one.subject for one in letters.all()) == ["even", "odd"]
+    assert len(letters.fresh()) == 2
+    (odd,) = [one for one in letters.all() if one.subject == "odd"]
+    name, _, value = head.decode("utf-8", "replace").partition(": ")
+    assert {"From": odd.sender, "Date": odd.date}.get(name, value) == value
+    assert "odd" in letter(odd, 0)
+    letters.told(odd.name)
+    assert [one.subject for one in letters.fresh()] == ["even"]
+
+
+def test_a_letter_that_somebody_else_takes_away_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = Letters(tmp_path / "m")
+    name = deliver(tmp_path / "m", "s", "t")
+    monkeypatch.setattr(letters._box, "keys", lambda: [name, "gone"])
+    assert [one.name for one in letters.fresh()] == [name]
+    letters.told("gone")
+
+
+def test_a_noticer_goes_on_after_what_nobody_foresaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = Letters(tmp_path / "m")
+    looked = threading.Semaphore(0)
+
+    def broken() -> list[Letter]:
+        looked.release()
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(letters, "fresh", broken)
+    with Noticer(letters, Initiator("http://127.92.4.9:9/"), PHONE, "http://o/", every_s=0.01) as noticer:
+        for _ in range(2):
+            assert looked.acquire(timeout=60)
+        assert noticer.failure == "RuntimeError: odd"
 
 
 def test_long_lists_and_letters_are_cut() -> None:

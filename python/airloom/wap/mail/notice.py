@@ -63,4 +63,7 @@ class Noticer(Closing):
 
     def _run(self) -> None:
         while not self._over.wait(self._every_s):
-            self.look()
+            try:
+                self.look()
+            except Exception as error:  # the next letters are still told of
+                self.failure = f"{type(error).__name__}: {error}"
