@@ -140,3 +140,5 @@ def test_precision_is_that_of_the_worst_point() -> None:
     runs = pl.DataFrame({"point": [0] * 30 + [1] * 30, "x_s": [1.0, 1.01] * 15 + [1.0, 3.0] * 15})
     assert not analysis.is_precise(runs, "x_s", 0.02)
     assert analysis.is_precise(runs.filter(pl.col("point") == 0), "x_s", 0.02)
+    # Of the other point no run came to its end.
+    assert not analysis.is_precise(runs.filter(pl.col("point") == 0), "x_s", 0.02, points=2)

@@ -85,6 +85,11 @@ def test_a_sweep_that_stops_early_says_which_seeds_it_made(fetch: Scenario) -> N
     assert results.runs["seed"].to_list() == [*range(1, 31)]
 
 
+def test_a_point_of_which_no_run_comes_to_its_end_is_not_known_well_enough(fetch: Scenario) -> None:
+    results = fetch.sweep({"run.limit": ["1h", "30ms"]}, seeds="1..40").run(until_ci=0.5, measure="page_load_s")
+    assert (results.seeds, results.failures.height) == (range(1, 41), 40)
+
+
 def test_levels_of_axes_are_called_as_they_are_in_the_tables(fetch: Scenario) -> None:
     results = fetch.sweep({"run.keep_awake": [True, False]}, seeds="1..3").run()
     assert results.axes == {"run.keep_awake": ["true", "false"]}

@@ -247,7 +247,7 @@ class Sweep:
             if count == len(self.seeds):
                 return
             found = runner.finished(self.seeds[:count], USUAL if measure is None else [measure])
-            if is_precise(found, measure, wanted):
+            if is_precise(found, measure, wanted, points=len(self.points)):
                 return
             count = min(int(count * _GROWTH), len(self.seeds))
 
