@@ -111,6 +111,34 @@ def test_captures_are_compared_connection_by_connection_and_together(place: Path
     assert alone["first"].is_null().all()
 
 
+def test_of_long_captures_the_first_segments_are_held_against_each_other(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airloom.comparison import captures
+
+    # The second connection alone carries much.
+    pages = {"hosts.mobile.app.http-client.pages": [["/1kB"], ["/90kB"]], "hosts.mobile.app.http-client.connections": 1}
+    keys = {**pages, "hosts.mobile.app.http-client.keep_alive": False, "run.record": ["pcapng"]}
+    capture = al.load("umts-page", keys).run(seed=1, out=tmp_path / "two").capture
+    other = al.load("umts-page", {**keys, "links.internet.delay": "60ms"}).run(seed=1, out=tmp_path / "b").capture
+    assert capture is not None
+    assert other is not None
+    analysis = al.analyze(capture)
+    busiest, _ = analysis.busiest()
+    first = analysis.trace["connection"].to_list().index(busiest)
+    assert first > 0
+    for rows in (first, first + 20):
+        monkeypatch.setattr(captures, "MOST_ROWS", rows)
+        found = al.compare(capture, other)
+        assert found.notes == [
+            f"{name} is long: of its segments the first {rows} are looked at one by one" for name in "AB"
+        ]
+        assert len(found.figures()) == (rows > first)
+        # That one has no more segments than the other is nothing that is known.
+        assert all(part.what for part in found.firsts)
+        assert al.compare(capture, capture).is_equal
+
+
 def test_connections_go_together_by_what_they_have_in_common() -> None:
     from airloom.comparison.captures import _pairs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from airloom.analysis.capture import CaptureAnalysis, analyze
+from airloom.analysis.capture import MOST_ROWS, CaptureAnalysis, analyze
 from airloom.comparison.result import Comparison, FirstDifference, letters, table
 
 if TYPE_CHECKING:
@@ -90,11 +90,13 @@ class _Pair(NamedTuple):
 
 def compare_captures(places: list[Path]) -> Comparison:
     """Holds captures against the first one: all connections together, then each, those with most data first."""
-    found = dict(zip(letters(), map(analyze, places), strict=False))
+    found = {letter: analyze(place, rows=MOST_ROWS) for letter, place in zip(letters(), places, strict=False)}
     busiest = {letter: one.busiest() for letter, one in found.items()}
     segments = {letter: _segments(one) for letter, one in found.items()}
     number, side = busiest["A"]
-    traces = {"A": segments["A"][number]}
+    # Of long captures not all segments are kept.
+    cut = {letter for letter, one in found.items() if one.trace.height >= MOST_ROWS}
+    traces = {"A": segments["A"].get(number)}
     rows: list[dict[str, Any]] = []
     firsts, notes = [], []
     for letter, other in list(found.items())[1:]:
@@ -105,15 +107,23 @@ def compare_captures(places: list[Path]) -> Comparison:
         for pair in pairs:
             rows += _rows(pair.name(letter), letter, *(_numbers(one, pair.side) if one else {} for one in pair))
             a, b = (segments[of].get(one["number"] if one else -1) for of, one in zip(("A", letter), pair, strict=True))
-            parts += _first(letter, a, b, f"{pair.known['client']} to {pair.known['server']}")
+            where = f"{pair.known['client']} to {pair.known['server']}"
+            parts += _first(letter, a, b, where, cut=("A" in cut, letter in cut))
         firsts += sorted(parts, key=lambda part: part.t_s)[:1]
         notes += _notes(letter, pairs)
         # What goes with A's busiest connection is drawn beside it.
         same = next((pair.other for pair in pairs if pair.one and pair.one["number"] == number), None)
-        traces[letter] = segments[letter][same["number"] if same else busiest[letter][0]]
+        traces[letter] = segments[letter].get(same["number"] if same else busiest[letter][0])
+    notes += [
+        f"{letter} is long: of its segments the first {MOST_ROWS} are looked at one by one"
+        for letter in found
+        if letter in cut
+    ]
     names = {letter: f"{one.path}, connections: {len(one.connections)}" for letter, one in found.items()}
     numbers = table(rows, {"connection": pl.String})
-    return Comparison("captures", names, numbers, firsts=firsts, notes=notes, draw=partial(_draw, traces, side))
+    shown = {letter: trace for letter, trace in traces.items() if trace is not None}
+    draw = partial(_draw, shown, side) if shown else None
+    return Comparison("captures", names, numbers, firsts=firsts, notes=notes, draw=draw)
 
 
 def _pairs(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list[_Pair]:
@@ -202,14 +212,19 @@ def _segments(found: CaptureAnalysis) -> dict[int, pl.DataFrame]:
     return {int(number): part for (number,), part in parts.items()}
 
 
-def _first(letter: str, a: pl.DataFrame | None, b: pl.DataFrame | None, where: str) -> list[FirstDifference]:
-    """The first segment of a connection that differs, if one does; all do where a capture has no such connection."""
+def _first(
+    letter: str, a: pl.DataFrame | None, b: pl.DataFrame | None, where: str, *, cut: tuple[bool, bool]
+) -> list[FirstDifference]:
+    """The first segment of a connection that differs, if one does; all do where a capture has no such connection.
+
+    Nothing is known of what comes after the last segment in the trace of a capture that is `cut`.
+    """
     a, b = (pl.DataFrame() if rows is None else rows for rows in (a, b))
     for number, (one, other) in enumerate(zip(a.iter_rows(named=True), b.iter_rows(named=True), strict=False)):
         what = {key: (one[key], other[key]) for key in _SAME if one[key] != other[key]}
         if what:
             return [FirstDifference(letter, one["t_ns"] / 1e9, None, f"{where} (segment {number})", what)]
-    if a.height == b.height:
+    if a.height == b.height or cut[a.height > b.height]:
         return []
     longer = a if a.height > b.height else b
     number = min(a.height, b.height)
