@@ -59,6 +59,15 @@ def test_what_computes_runs_behind_what_looks_at_the_clock(
     assert lines[-1].endswith("; failed: rust")
 
 
+def test_nobody_waits_for_parts_behind_one_that_cannot_be_begun(make: list[str], tmp_path: Path) -> None:
+    night = nightly.Night(600, make)
+    (tmp_path / "logs" / f"{nightly.BEHIND[1]}.log").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        night.lane(nightly.BEHIND, behind=True)
+    assert [row.part for row in night.rows] == [nightly.BEHIND[0]]
+    assert all(night.ended[part].is_set() for part in nightly.BEHIND)
+
+
 def test_a_night_that_is_ended_takes_its_parts_with_it(tmp_path: Path) -> None:
     part = tmp_path / "make.sh"
     part.write_text('echo $$ > "$(dirname "$0")/$1"; exec sleep 600\n')

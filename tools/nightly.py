@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -85,11 +85,16 @@ class Night:
         self.rows.append(row)
         print(line(row), flush=True)
 
-    def lane(self, parts: Iterable[str], *, behind: bool = False) -> None:
+    def lane(self, parts: Collection[str], *, behind: bool = False) -> None:
         """Runs one after the other."""
-        for part in parts:
-            if not self.stopped:
-                self.part(part, behind=behind)
+        try:
+            for part in parts:
+                if not self.stopped:
+                    self.part(part, behind=behind)
+        finally:
+            # If one cannot even be begun, what comes after it never is: the other lane does not wait for it.
+            for part in parts:
+                self.ended[part].set()
 
     def stop(self) -> None:
         """Ends what runs, with all that it has started; nothing begins any more."""
