@@ -205,7 +205,11 @@ def test_a_program_runs_once_and_its_failure_has_its_last_words(tmp_path: Path) 
     (tmp_path / "ran").unlink()
     programs.run(program, tmp_path, tmp_path / "full")
     assert not (tmp_path / "ran").exists()
-    for script, words in (("raise SystemExit('no lamp')", "no lamp"), ("print('lamp')", "Expecting value")):
+    for script, words in (
+        ("raise SystemExit('no lamp')", "no lamp"),
+        ("raise SystemExit(' \\n')", "other: failed"),
+        ("print('lamp')", "Expecting value"),
+    ):
         with pytest.raises(UsageError, match=words):
             programs.run(program._replace(name="other", command=("{python}", "-c", script)), tmp_path, tmp_path)
     assert not list(tmp_path.glob("other*"))

@@ -94,7 +94,7 @@ def run(program: Program, study: Path, place: Path, depth: str = "full") -> None
         )
         found = json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
-        raise UsageError(f"{program.name}: {(error.stderr or 'failed').strip().splitlines()[-1]}") from None
+        raise UsageError(f"{program.name}: {((error.stderr or '').strip().splitlines() or ['failed'])[-1]}") from None
     except subprocess.TimeoutExpired:
         raise UsageError(f"{program.name}: no end within {program.limit_s:g} s") from None
     except (OSError, ValueError) as error:
