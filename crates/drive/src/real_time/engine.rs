@@ -188,6 +188,9 @@ impl Engine {
                 sharp: sharp && deadline == due,
             };
             let looked = pace.wait(&self.clock, &mut descriptors, &round)?;
+            if descriptors.last().and_then(PollFd::any).unwrap_or(false) {
+                shared.heed();
+            }
             self.clock_time += looked;
         }
     }
@@ -367,6 +370,7 @@ mod tests {
     use airloom_wire::edge::Received;
     use airloom_wire::{checksum, ip, udp};
     use airloom_world::{Builder, End};
+    use nix::poll::{PollTimeout, poll};
     use serde_json::json;
 
     use super::super::clock::Stamps;
@@ -505,6 +509,17 @@ mod tests {
         while engine.round(&mut world, 200) {}
         assert_eq!((dues(&left[1]), dues(&left[0])), (vec![110, 130], vec![160]));
         assert_eq!(engine.arrival_lateness.max(), Some(0));
+    }
+
+    #[test]
+    fn a_wake_up_whose_request_was_taken_before_does_not_keep_the_engine_awake() {
+        let (mut engine, mut world, _) = engine([vec![], vec![]]);
+        let shared = Arc::clone(&engine.shared);
+        nix::unistd::write(shared.wake(), &1_u64.to_ne_bytes()).unwrap();
+        // Theirs can always be read.
+        engine.ports.clear();
+        engine.run(&mut world, Until::Elapsed(Duration::from_millis(5)), false).unwrap();
+        assert_eq!(poll(&mut [readable(shared.wake())], PollTimeout::ZERO), Ok(0));
     }
 
     #[test]
