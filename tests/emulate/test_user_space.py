@@ -114,6 +114,35 @@ def test_datagrams_go_there_and_back_to_whoever_sent_them() -> None:
         thread.join()
 
 
+def test_of_more_clients_than_there_may_be_the_silent_ones_are_forgotten_and_none_hears_what_is_anothers() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as target, socket.socket(type=socket.SOCK_DGRAM) as steady:
+        target.bind(("127.0.0.1", 0))
+        at = "{}:{}".format(*target.getsockname())
+        with Forwarding("wireline", [Forward("udp", ANY, at)], overrides={"delay": "1ms"}) as link:
+            host, port = link.addresses[0].split(":")
+            for one in (target, steady):
+                one.settimeout(30)
+
+            def ask(client: socket.socket, word: bytes) -> tuple[str, int]:
+                client.sendto(word, (host, int(port)))
+                said, seen = target.recvfrom(100)
+                assert said == word
+                target.sendto(word.upper(), seen)
+                assert client.recv(100) == word.upper()
+                return seen
+
+            first = ask(steady, b"steady")
+            others = set()
+            for number in range(300):
+                with socket.socket(type=socket.SOCK_DGRAM) as client:
+                    client.settimeout(30)
+                    others.add(ask(client, f"client {number}".encode()))
+                assert ask(steady, b"still there") == first
+            assert first not in others
+            # Sockets of those that are forgotten are closed: a port may come again.
+            assert len(others) > 256
+
+
 def test_who_finds_nobody_at_the_target_is_reset() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -23,7 +23,8 @@ pub(super) const MOST: usize = 256;
 /// Ports in the network: of the forwards at the far end, and of UDP's flows at the near one.
 pub(super) const FIRST_PORT: u16 = 40_000;
 pub(super) const FIRST_FLOW: u16 = 30_000;
-pub(super) const FLOWS: u16 = 256;
+/// More than there are flows, so that what is under way for one when it ends is not taken for the next one's.
+pub(super) const FLOW_PORTS: u16 = 4096;
 
 /// Octets on their way, and whether more will come.
 #[derive(Default)]
@@ -228,7 +229,7 @@ impl App for Bridge {
 
     fn datagram_ports(&self) -> Vec<u16> {
         match self.end {
-            End::Near(_) => (FIRST_FLOW..FIRST_FLOW + FLOWS).collect(),
+            End::Near(_) => (FIRST_FLOW..FIRST_FLOW + FLOW_PORTS).collect(),
             End::Far(forwards) => (FIRST_PORT..FIRST_PORT + forwards).collect(),
         }
     }

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::bridge::{Door, FIRST_FLOW, FIRST_PORT, FLOWS, Lane, Next, put, take};
+use super::bridge::{Door, FIRST_FLOW, FIRST_PORT, FLOW_PORTS, Lane, Next, put, take};
 use super::{Kind, Listening};
 use crate::real_time::exchange::{Ask, Shared};
 
@@ -23,6 +23,8 @@ use crate::real_time::exchange::{Ask, Shared};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Octets that are read at a time.
 const READ: usize = 64 << 10;
+/// Flows of UDP at a time.
+const FLOWS: usize = 256;
 /// The largest payload of UDP.
 const LARGEST: usize = 65_535;
 
@@ -66,8 +68,8 @@ pub(super) fn serve(
                 }
             }
         }
-        tokio::spawn(return_datagrams(flows, near.door));
-        tokio::spawn(relay_far(targets, far));
+        tokio::spawn(return_datagrams(Arc::clone(&flows), near.door));
+        tokio::spawn(relay_far(targets, flows, far));
         // Everything that was spawned ends with the runtime.
         let _ = over.wait_for(|over| *over).await;
         Ok(())
@@ -147,30 +149,64 @@ async fn out_of_the_network(mut write: WriteHalf<'_>, lane: &Lane, bell: &Bell) 
     }
 }
 
-/// Whose datagrams come by which port of the near end: the oldest gives way.
+/// Whose datagrams come by which port of the near end: the one gives way that was silent longest.
 #[derive(Default)]
 struct Flows {
-    known: VecDeque<(u16, SocketAddr, Arc<UdpSocket>, u16)>,
-    next: u16,
+    /// In order of their last use.
+    known: VecDeque<Flow>,
+    /// How many there have been.
+    count: u64,
+}
+
+struct Flow {
+    forward: u16,
+    client: SocketAddr,
+    socket: Arc<UdpSocket>,
+    /// Which one it was: its port is given again.
+    number: u64,
+}
+
+impl Flow {
+    fn port(&self) -> u16 {
+        FIRST_FLOW + (self.number % u64::from(FLOW_PORTS)) as u16
+    }
 }
 
 impl Flows {
+    /// It is used now.
+    fn touch(&mut self, at: usize) -> Option<&Flow> {
+        let flow = self.known.remove(at)?;
+        self.known.push_back(flow);
+        self.known.back()
+    }
+
     /// The port for a client that sends to this forward.
     fn port(&mut self, forward: u16, client: SocketAddr, socket: &Arc<UdpSocket>) -> u16 {
-        let known = self.known.iter().find(|flow| (flow.0, flow.1) == (forward, client));
-        if let Some(flow) = known {
-            return flow.3;
+        let known = self.known.iter().position(|flow| (flow.forward, flow.client) == (forward, client));
+        if let Some(flow) = known.and_then(|at| self.touch(at)) {
+            return flow.port();
         }
-        let port = FIRST_FLOW + self.next;
-        self.next = (self.next + 1) % FLOWS;
-        self.known.retain(|flow| flow.3 != port);
-        self.known.push_back((forward, client, Arc::clone(socket), port));
+        if self.known.len() >= FLOWS {
+            self.known.pop_front();
+        }
+        let mut flow = Flow { forward, client, socket: Arc::clone(socket), number: self.count };
+        while self.known.iter().any(|other| other.port() == flow.port()) {
+            flow.number += 1;
+        }
+        self.count = flow.number + 1;
+        let port = flow.port();
+        self.known.push_back(flow);
         port
     }
 
-    fn client(&self, port: u16) -> Option<(SocketAddr, Arc<UdpSocket>)> {
-        let flow = self.known.iter().find(|flow| flow.3 == port)?;
-        Some((flow.1, Arc::clone(&flow.2)))
+    fn client(&mut self, port: u16) -> Option<(SocketAddr, Arc<UdpSocket>)> {
+        let at = self.known.iter().position(|flow| flow.port() == port)?;
+        self.touch(at).map(|flow| (flow.client, Arc::clone(&flow.socket)))
+    }
+
+    /// Which flow has this port now, if any.
+    fn number(&self, port: u16) -> Option<u64> {
+        self.known.iter().find(|flow| flow.port() == port).map(|flow| flow.number)
     }
 }
 
@@ -199,10 +235,25 @@ async fn return_datagrams(flows: Arc<Mutex<Flows>>, door: Arc<Door>) {
     }
 }
 
+/// A flow's socket at the far end; what comes to it is taken as long as this value is there.
+struct Far {
+    /// Whose it is, if that was known.
+    number: Option<u64>,
+    socket: Arc<UdpSocket>,
+    answers: AbortHandle,
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        self.answers.abort();
+    }
+}
+
 /// The far end: connections and datagrams go on to their targets.
-async fn relay_far(targets: Vec<SocketAddr>, bell: Bell) {
+async fn relay_far(targets: Vec<SocketAddr>, near: Arc<Mutex<Flows>>, bell: Bell) {
     let target = |port: u16| targets.get(usize::from(port - FIRST_PORT)).copied();
-    let mut flows: BTreeMap<(u16, SocketAddr), (Arc<UdpSocket>, AbortHandle)> = BTreeMap::new();
+    let number = |from: SocketAddr| near.lock().unwrap_or_else(PoisonError::into_inner).number(from.port());
+    let mut flows: BTreeMap<(u16, SocketAddr), Far> = BTreeMap::new();
     loop {
         while let Some((port, lane)) = take(&bell.door.arrived) {
             if let Some(to) = target(port) {
@@ -211,18 +262,19 @@ async fn relay_far(targets: Vec<SocketAddr>, bell: Bell) {
         }
         while let Some((port, from, octets)) = take(&bell.door.out) {
             let Some(to) = target(port) else { continue };
-            if !flows.contains_key(&(port, from)) {
+            let now = number(from);
+            // The port may be another client's now, who is to have no answers to this one.
+            if flows.get(&(port, from)).is_none_or(|far| now.is_some() && far.number != now) {
+                flows.remove(&(port, from));
+                if flows.len() >= FLOWS {
+                    flows.retain(|(_, from), far| far.number.is_some() && number(*from) == far.number);
+                }
                 let Ok(socket) = udp_to(to).await.map(Arc::new) else { continue };
                 let answers = tokio::spawn(answers(Arc::clone(&socket), (port, from), bell.clone()));
-                if flows.len() >= usize::from(FLOWS)
-                    && let Some((_, (_, old))) = flows.pop_first()
-                {
-                    old.abort();
-                }
-                flows.insert((port, from), (socket, answers.abort_handle()));
+                flows.insert((port, from), Far { number: now, socket, answers: answers.abort_handle() });
             }
-            if let Some((socket, _)) = flows.get(&(port, from)) {
-                let _ = socket.send(&octets).await;
+            if let Some(far) = flows.get(&(port, from)) {
+                let _ = far.socket.send(&octets).await;
             }
         }
         bell.door.changed.notified().await;
@@ -253,5 +305,27 @@ async fn answers(socket: Arc<UdpSocket>, (port, to): (u16, SocketAddr), bell: Be
         if put(&bell.door.into, (port, to, Bytes::copy_from_slice(&buffer[..len]))) {
             bell.ring();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_port_is_given_again_late_and_by_last_use() {
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("loopback"));
+        let client = |number: u16| SocketAddr::from(([127, 0, 0, 1], number));
+        let mut flows = Flows::default();
+        let mut port = |n| flows.port(FIRST_PORT, client(n), &socket);
+        let (first, second) = (port(1), port(2));
+        for n in 3..=FLOW_PORTS + 2 {
+            assert_eq!(port(1), first);
+            assert_ne!(port(n), first, "in use by a client that came long before");
+        }
+        assert_eq!(port(FLOW_PORTS + 3), second + 2, "of one that has been gone for long");
+        assert_eq!(flows.known.len(), FLOWS);
+        assert_eq!(flows.client(first).map(|(client, _)| client.port()), Some(1));
+        assert!(flows.number(second).is_some_and(|number| number >= u64::from(FLOW_PORTS)));
     }
 }
