@@ -3,12 +3,14 @@
 //! Each program has a mount namespace of its own in which two files lie over those of the machine; the machine's own
 //! are not touched, and there is nothing to clear away. `/etc/nsswitch.conf` stays as it is.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 
@@ -42,23 +44,31 @@ impl Names {
         let none = None::<&str>;
         // What is mounted later outside still appears here, and nothing of ours appears there.
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
+        // The machine's files, found before the workshop lies over what one of them may be a link to (`/run`).
+        let targets = [target("/etc/hosts")?, target("/etc/resolv.conf")?];
         let workshop = WORKSHOPS.into_iter().map(Path::new).find(|p| p.is_dir());
         let workshop = workshop.ok_or_else(|| io::Error::other("no folder to prepare /etc/hosts in"))?;
         mount(Some("airloom"), workshop, Some("tmpfs"), MsFlags::empty(), Some("size=1m,mode=755"))?;
-        let result = [("hosts", &self.hosts), ("resolv.conf", &self.resolv)].into_iter().try_for_each(
-            |(name, text)| {
-                let made = workshop.join(name);
+        let result = targets.iter().zip([&self.hosts, &self.resolv]).enumerate().try_for_each(
+            |(n, (target, text))| {
+                let Some(target) = target else { return Ok(()) };
+                let made = workshop.join(n.to_string());
                 fs::write(&made, text)?;
-                let target = Path::new("/etc").join(name);
-                match mount(Some(&made), &target, none, MsFlags::MS_BIND, none) {
-                    // A system without such a file: there is nothing to lay it over.
-                    Ok(()) | Err(Errno::ENOENT) => Ok(()),
-                    Err(error) => Err(io::Error::from(error)),
-                }
+                let target = format!("/proc/self/fd/{}", target.as_raw_fd());
+                Ok(mount(Some(&made), target.as_str(), none, MsFlags::MS_BIND, none)?)
             },
         );
         umount2(workshop, MntFlags::MNT_DETACH)?;
         result
+    }
+}
+
+/// What a file is laid over, wherever links lead to; a system without such a file has nothing to lay it over.
+fn target(path: &str) -> io::Result<Option<File>> {
+    match OpenOptions::new().read(true).custom_flags(OFlag::O_PATH.bits()).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -91,5 +101,38 @@ mod tests {
         assert!(names.hosts.contains("10.77.0.1 origin\n"));
         assert!(names.hosts.contains("10.77.0.2 mobile-0 mobile[0]\n"));
         assert_eq!(names.resolv, "nameserver 10.0.2.3\n");
+    }
+
+    #[test]
+    fn a_file_of_the_machine_may_be_a_link_to_where_the_workshop_is() {
+        let seen = std::thread::spawn(|| -> io::Result<[String; 2]> {
+            unshare(CloneFlags::CLONE_NEWNS)?;
+            let none = None::<&str>;
+            mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+            for folder in ["/etc", WORKSHOPS[0]] {
+                mount(Some("test"), folder, Some("tmpfs"), MsFlags::empty(), none)?;
+            }
+            fs::write("/etc/hosts", "the machine's")?;
+            let real = Path::new(WORKSHOPS[0]).join("resolve/stub.conf");
+            fs::create_dir_all(real.parent().expect("a folder"))?;
+            fs::write(&real, "the machine's")?;
+            std::os::unix::fs::symlink(&real, "/etc/resolv.conf")?;
+            Names::new("a", &[], &["192.0.2.1".parse().unwrap()]).install()?;
+            let seen = ["/etc/hosts", "/etc/resolv.conf"].map(fs::read_to_string);
+            uninstall();
+            assert_eq!(fs::read_to_string("/etc/resolv.conf")?, "the machine's");
+            let [hosts, resolv] = seen;
+            Ok([hosts?, resolv?])
+        });
+        match seen.join().expect("no panic") {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                assert!(std::env::var_os("AIRLOOM_CI").is_none(), "{error}, and nothing may be skipped");
+            }
+            seen => {
+                let [hosts, resolv] = seen.expect("installed");
+                assert!(hosts.contains("# this is a\n"));
+                assert_eq!(resolv, "nameserver 192.0.2.1\n");
+            }
+        }
     }
 }
