@@ -217,7 +217,8 @@ def test_it_stops_when_told_to_and_lets_what_is_under_way_end() -> None:
         assert proxy.process.wait(30) == 0
 
 
-def test_connections_that_the_kernel_turned_aside_go_where_they_meant_to(tmp_path: Path) -> None:
+@pytest.mark.parametrize("listen", ["127.0.0.1:9999", "[::]:9999"])
+def test_connections_that_the_kernel_turned_aside_go_where_they_meant_to(tmp_path: Path, listen: str) -> None:
     nft, unshare = needs("nft"), shutil.which("unshare")
     if os.geteuid() != 0 or unshare is None:
         pytest.skip("needs root for a network namespace of its own")
@@ -229,7 +230,7 @@ def test_connections_that_the_kernel_turned_aside_go_where_they_meant_to(tmp_pat
     )
     script = tmp_path / "inside.py"
     script.write_text(INSIDE)
-    command = [unshare, "--net", sys.executable, str(script), nft, str(rules)]
+    command = [unshare, "--net", sys.executable, str(script), nft, str(rules), listen]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "meant 127.0.0.9\n"), done
 
@@ -237,7 +238,7 @@ def test_connections_that_the_kernel_turned_aside_go_where_they_meant_to(tmp_pat
 #: Runs in a network namespace: a server at 127.0.0.9, a rule that turns its clients aside, the proxy, a client.
 INSIDE = """
 import os, signal, socket, subprocess, sys, threading
-nft, rules = sys.argv[1:]
+nft, rules, listen = sys.argv[1:]
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 subprocess.run([nft, "-f", rules], check=True)
 listener = socket.create_server(("127.0.0.9", 7777))
@@ -246,8 +247,8 @@ def serve():
     connection.sendall(b"meant " + connection.getsockname()[0].encode())
     connection.close()
 threading.Thread(target=serve, daemon=True).start()
-command = [sys.executable, "-m", "airloom", "serve", "split-tcp", "--listen", "127.0.0.1:9999", "--transparent"]
-command += ["--allow-origin", "127.0.0.9"]
+command = [sys.executable, "-m", "airloom", "serve", "split-tcp", "--listen", listen, "--transparent"]
+command += ["--allow-origin", "127.0.0.9", "--allow-client", "127.0.0.0/8"]
 proxy = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, group=4242)
 proxy.stdout.readline()
 with socket.create_connection(("127.0.0.9", 7777), timeout=30) as client:

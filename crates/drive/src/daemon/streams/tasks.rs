@@ -75,9 +75,13 @@ fn meant(stream: &TcpStream, is_transparent: bool) -> io::Result<SocketAddr> {
         return Ok(local);
     }
     let socket = SockRef::from(stream);
-    let original = if local.is_ipv4() { socket.original_dst_v4() } else { socket.original_dst_v6() }?;
+    // Clients of IPv4 come to a listener on [::], too, with addresses that are written as those of IPv6.
+    let is_v4 = local.ip().to_canonical().is_ipv4();
+    let original = if is_v4 { socket.original_dst_v4() } else { socket.original_dst_v6() }?;
+    let original =
+        original.as_socket().filter(|at| (at.ip(), at.port()) != (local.ip().to_canonical(), local.port()));
     // One that came here by itself leads back here: it would be served for ever.
-    original.as_socket().filter(|at| *at != local).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    original.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
 /// Tells the application what happens on a connection, until that is gone.
