@@ -244,7 +244,11 @@ impl<'a> Keeper<'a> {
                 if request.is_empty() {
                     return Ok(());
                 }
-                self.answer(socket, &request, fds)?;
+                let (number, request) =
+                    request.split_at_checked(4).ok_or_else(|| io::Error::other("no question"))?;
+                let (answer, made) = self.answer(request, fds)?;
+                let made: Vec<_> = made.iter().map(AsRawFd::as_raw_fd).collect();
+                messages::send(socket, &[number, &answer].concat(), &made)?;
             }
         }
     }
@@ -265,43 +269,38 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn answer(&mut self, socket: BorrowedFd, request: &[u8], fds: Vec<OwnedFd>) -> io::Result<()> {
+    /// The answer to a request, and a descriptor that goes with it.
+    fn answer(&mut self, request: &[u8], fds: Vec<OwnedFd>) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
         let host =
             |at: usize| request.get(at).and_then(|_| Reader(&request[at..]).number()).unwrap_or(u32::MAX);
-        match request[0] {
-            START => {
-                let result = self.start(fds);
-                let code = result.err().map_or(0, |e| e.raw_os_error().unwrap_or(libc_einval()));
-                messages::send(socket, &code.to_le_bytes(), &[])
-            }
-            LISTENING => {
+        let failed = |e: io::Error| e.raw_os_error().unwrap_or(libc_einval()).to_le_bytes().to_vec();
+        Ok(match request.first() {
+            Some(&START) => (self.start(fds).map_or_else(failed, |()| vec![0; 4]), None),
+            Some(&LISTENING) => {
                 let listening =
                     self.inside(host(1) as usize, || Ok(listening::is_listening())).unwrap_or(false);
-                messages::send(socket, &[u8::from(listening)], &[])
+                (vec![u8::from(listening)], None)
             }
-            NAMESPACE => match self.hosts.get(host(1) as usize) {
+            Some(&NAMESPACE) => match self.hosts.get(host(1) as usize) {
                 Some(namespace) => {
                     let number = fstat(namespace)?.st_ino;
                     if !self.told.contains(&number) {
                         self.told.push(number);
                         messages::send(self.warden, &number.to_le_bytes(), &[])?;
                     }
-                    messages::send(socket, &[1], &[namespace.as_raw_fd()])
+                    (vec![1], Some(namespace.try_clone()?))
                 }
-                None => messages::send(socket, &[0], &[]),
+                None => (vec![0], None),
             },
-            SOCKET => {
+            Some(&SOCKET) => {
                 let is = |at: usize| request.get(at) == Some(&1);
                 match self.inside(host(1) as usize, || devices::transport(is(5), is(6))) {
-                    Ok(made) => messages::send(socket, &[0; 4], &[made.as_raw_fd()]),
-                    Err(error) => {
-                        let code = error.raw_os_error().unwrap_or(libc_einval());
-                        messages::send(socket, &code.to_le_bytes(), &[])
-                    }
+                    Ok(made) => (vec![0; 4], Some(made)),
+                    Err(error) => (failed(error), None),
                 }
             }
-            _ => Err(io::Error::other("a request that nobody makes")),
-        }
+            _ => return Err(io::Error::other("a request that nobody makes")),
+        })
     }
 
     /// Starts a program: `fds` are the request, its own socket, and its standard input, output and error.

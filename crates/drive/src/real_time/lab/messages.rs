@@ -95,6 +95,27 @@ pub(super) fn receive_while(
     receive_within(socket, Duration::ZERO)
 }
 
+/// Asks for something by a number that no question before had: the answer to it, and not one that came too late for its own
+/// question.
+pub(super) fn ask(
+    socket: BorrowedFd,
+    number: u32,
+    request: &[u8],
+    fds: &[RawFd],
+    time: Duration,
+) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let number = number.to_le_bytes();
+    send(socket, &[&number, request].concat(), fds)?;
+    loop {
+        let (answer, fds) = receive_within(socket, time)?;
+        match answer.split_first_chunk() {
+            Some((of, answer)) if *of == number => return Ok((answer.to_vec(), fds)),
+            None if answer.is_empty() => return Err(io::Error::other("the laboratory is gone")),
+            _ => {}
+        }
+    }
+}
+
 /// Says a number, or what failed.
 pub(super) fn send_result(socket: BorrowedFd, result: Result<u32, &io::Error>) -> io::Result<()> {
     let message = match result {
@@ -184,6 +205,20 @@ mod tests {
         for cut in 4..writer.0.len() {
             assert!(Reader(&writer.0[4..cut]).texts().is_none(), "{cut}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_the_next_questions() {
+        let (here, there) = pair().unwrap();
+        let ask = |number, time| ask(here.as_fd(), number, b"what?", &[], time);
+        assert_eq!(ask(1, Duration::ZERO).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(receive(there.as_fd()).unwrap().0, b"\x01\0\0\0what?");
+        for answer in [b"\x01\0\0\0first", b"\x02\0\0\0other"] {
+            send(there.as_fd(), answer, &[]).unwrap();
+        }
+        assert_eq!(ask(2, Duration::from_secs(60)).unwrap().0, b"other");
+        drop(there);
+        assert!(ask(3, Duration::from_secs(60)).is_err());
     }
 
     #[test]

@@ -89,8 +89,8 @@ pub(super) struct Laboratory {
 #[derive(getset::CopyGetters)]
 pub(super) struct Keeper {
     socket: Option<OwnedFd>,
-    /// One question at a time.
-    asking: Mutex<()>,
+    /// One question at a time: the number of the last one.
+    asking: Mutex<u32>,
     warden: Pid,
     way_out: Option<WayOut>,
     hosts: Vec<String>,
@@ -190,7 +190,7 @@ impl Laboratory {
         let (socket, warden) = warden::start(&plan, rights).map_err(failed)?;
         let mut keeper = Keeper {
             socket: None,
-            asking: Mutex::new(()),
+            asking: Mutex::new(0),
             warden,
             way_out: plan.way_out.clone(),
             hosts: plan.hosts.iter().map(|h| h.name.clone()).collect(),
@@ -253,12 +253,10 @@ impl Keeper {
     }
 
     fn ask(&self, request: &[u8], fds: &[i32]) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-        let gone = || io::Error::other("the laboratory is gone");
-        let socket = self.socket.as_ref().ok_or_else(gone)?;
-        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        messages::send(socket.as_fd(), request, fds)?;
-        let (answer, fds) = messages::receive_within(socket.as_fd(), ANSWER)?;
-        if answer.is_empty() { Err(gone()) } else { Ok((answer, fds)) }
+        let socket = self.socket.as_ref().ok_or_else(|| io::Error::other("the laboratory is gone"))?;
+        let mut number = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        *number = number.wrapping_add(1);
+        messages::ask(socket.as_fd(), *number, request, fds, ANSWER)
     }
 
     /// Has the laboratory ended, although nobody here has ended it?
