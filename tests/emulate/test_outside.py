@@ -183,6 +183,30 @@ def test_forwarding_stays_on_for_a_laboratory_that_needs_it_when_anothers_warden
     assert machine.becomes(before)
 
 
+@pytest.mark.parametrize("how", ["it ends", "its warden is killed"])
+def test_a_machine_that_became_a_router_meanwhile_remains_one(user: User, machine: Machine, how: str) -> None:
+    if user.name != "root":
+        return
+    before = machine.quiet()
+    router = "/proc/sys/net/ipv4/ip_forward"
+    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
+    with machine.user(user).popen(words) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "up\n"
+        machine.run("sh", "-c", f"echo 1 > {router}")
+        ends = {"it ends": process.pid, "its warden is killed": own_processes(process.pid)["warden"]}
+        os.kill(ends[how], signal.SIGTERM if how == "it ends" else signal.SIGKILL)
+        process.communicate(timeout=60)
+    try:
+        assert machine.forwards()
+        done = machine.user(user).airloom("emulate", "wireline", "--", "true")
+        assert done.returncode == 0, done.stderr
+        assert machine.forwards(), "nothing was noted any more"
+    finally:
+        machine.run("sh", "-c", f"echo 0 > {router}")
+    assert machine.becomes(before)
+
+
 def test_an_inner_laboratory_passes_through_the_outer_link(there: User) -> None:
     inner = [there.prefix[-1], "-m", "airloom", "emulate", "wireline", "--outside", "--set", "delay=30ms", "--"]
     words = ["sh", "-c", FETCH]

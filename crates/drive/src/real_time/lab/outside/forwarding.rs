@@ -99,8 +99,17 @@ pub(super) fn put_back(keys: &[String]) {
 /// With the lock held.
 fn put_back_one(key: &str, notes: Option<&Path>) {
     if others_found_it_off(key).is_ok_and(|others| !others) {
-        let _ = write(key, "0");
+        switch_off(key);
         let _ = change_note(notes, |noted| noted.retain(|other| other != key));
+    }
+}
+
+/// Switches it off, unless it has been switched on for all devices meanwhile: then somebody else needs it of this one.
+fn switch_off(key: &str) {
+    let all = if key.ends_with(V6_KEY) { v6_key("all") } else { v4_key("all") };
+    if !is_on(&all).unwrap_or(false) {
+        // A device that is gone has no setting any more.
+        let _ = write(key, "0");
     }
 }
 
@@ -139,8 +148,7 @@ fn put_back_what_was_left(notes: Option<&Path>) {
             if others_found_it_off(key).unwrap_or(true) {
                 return true;
             }
-            // A device that is gone has no setting any more.
-            let _ = write(key, "0");
+            switch_off(key);
             false
         });
     });
