@@ -83,6 +83,21 @@ impl Door {
     }
 }
 
+/// The doors to these addresses; a kernel may lack the family of some.
+fn those_that_open(
+    to: &[SocketAddr],
+    open: impl Fn(SocketAddr) -> io::Result<Door>,
+) -> io::Result<Vec<Door>> {
+    let (mut doors, mut failed) = (Vec::new(), None);
+    for at in to {
+        match open(*at) {
+            Ok(door) => doors.push(door),
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.filter(|_| doors.is_empty()).map_or(Ok(doors), Err)
+}
+
 /// Asks for the name of a session at each of these addresses in turn, until one answers: a name may have addresses on
 /// which nobody listens, and only an answer tells. `watch` is asked now and then whether to go on.
 ///
@@ -93,7 +108,7 @@ pub(super) fn greet(
     patience: Duration,
     watch: &mut dyn FnMut() -> bool,
 ) -> Result<(UdpSocket, SocketAddr, u64), Failure> {
-    let mut doors = to.iter().map(|at| Door::new(*at)).collect::<io::Result<Vec<Door>>>()?;
+    let mut doors = those_that_open(to, Door::new)?;
     let (began, nonce) = (Instant::now(), random());
     while began.elapsed() < patience {
         let mut refused = None;
@@ -144,5 +159,17 @@ mod tests {
         let (_, to, name) = greet(&[quiet, at], Duration::from_secs(60), &mut || true).expect("one answers");
         assert_eq!((to, name), (at, 77));
         host.join().expect("it answered");
+    }
+
+    #[test]
+    fn a_family_that_the_kernel_lacks_does_not_stand_in_the_way_of_another() {
+        let open = |at: SocketAddr| {
+            if at.is_ipv4() { Door::new(at) } else { Err(ErrorKind::Unsupported.into()) }
+        };
+        let to = ["[::1]:7", "127.0.0.1:7"].map(|at| at.parse().expect("an address"));
+        let doors = those_that_open(&to, open).expect("one of them");
+        assert_eq!(doors.iter().map(|door| door.to).collect::<Vec<_>>(), to[1..]);
+        let error = those_that_open(&to[..1], open).err().expect("none of them");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }
