@@ -31,6 +31,8 @@ pub struct Stamps {
     #[getset(get_copy = "pub")]
     now: Instant,
     time_of_day: u64,
+    /// Of the clock.
+    start: u64,
 }
 
 fn read(clock: ClockId) -> u64 {
@@ -70,19 +72,20 @@ impl Clock {
                 break;
             }
         }
-        Stamps { now: best.1, time_of_day: best.2 }
+        Stamps { now: best.1, time_of_day: best.2, start: self.start }
     }
 }
 
 impl Stamps {
     /// The nominal time of a stamp. It may be a little after the mapping was made: frames go on arriving while others are
-    /// read. A stamp from before the time of day was set is now.
+    /// read. A stamp from before the time of day was set is now; where that was set back by little, no stamp is of later than this
+    /// very moment.
     pub fn nominal(&self, stamp: TimeSpec) -> Instant {
         let stamp = stamp.tv_sec() as u64 * 1_000_000_000 + stamp.tv_nsec() as u64;
         let between = Duration::from_nanos(self.time_of_day.abs_diff(stamp));
         match stamp > self.time_of_day {
             _ if between > Duration::from_secs(10) => self.now,
-            true => self.now + between,
+            true => (self.now + between).min(Clock { start: self.start, cpu_start: 0 }.now()),
             false => self.now - between,
         }
     }
@@ -121,10 +124,20 @@ mod tests {
 
     #[test]
     fn stamps_keep_their_distances() {
-        let stamps = Stamps { now: Instant::from_nanos(5_000), time_of_day: 1_700_000_000_000_002_000 };
+        let now = Instant::from_nanos(5_000);
+        let stamps = Stamps { now, time_of_day: 1_700_000_000_000_002_000, start: 0 };
         let at = |nanos| TimeSpec::new(1_700_000_000, nanos);
         assert_eq!(stamps.nominal(at(1_500)), Instant::from_nanos(4_500));
         assert_eq!(stamps.nominal(at(2_500)), Instant::from_nanos(5_500));
         assert_eq!(stamps.nominal(TimeSpec::new(0, 0)), Instant::from_nanos(5_000));
+    }
+
+    #[test]
+    fn a_stamp_from_before_the_time_of_day_was_set_back_is_of_no_later_than_this_moment() {
+        let clock = Clock::start();
+        let stamps = clock.stamps();
+        let at = stamps.time_of_day + 5_000_000_000;
+        let at = stamps.nominal(TimeSpec::new((at / 1_000_000_000) as i64, (at % 1_000_000_000) as i64));
+        assert!(stamps.now() <= at && at <= clock.now(), "{at:?}");
     }
 }
