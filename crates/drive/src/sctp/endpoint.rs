@@ -13,7 +13,7 @@ use std::time::Duration;
 use airloom_base::record::Outbox;
 use airloom_base::service::{Identity, Path};
 use airloom_base::{Cx, Instant, Packet, PathId, Protocol, Transport, TransportEvent};
-use airloom_transports::sctp::wire::Header;
+use airloom_transports::sctp::wire::{HEADER, Header};
 use airloom_transports::sctp::{Association, Config, Message, Outgoing, Reconfigured, Request, Sctp};
 use bytes::Bytes;
 
@@ -25,8 +25,11 @@ const MOST: usize = 4096;
 const LARGEST: usize = 65_535;
 /// Largest IP datagram unless told otherwise.
 const MTU: u16 = 1500;
-/// First of the ports that are chosen for associations of ours (RFC 6335: the dynamic ports).
+/// First of the ports that are chosen for associations of ours (RFC 6335: the dynamic ports), beginning at any of them: other
+/// endpoints of this host choose from them too.
 const FIRST_EPHEMERAL: u16 = 49_152;
+/// The type of the chunk that answers an opening.
+const INIT_ACK: u8 = 2;
 /// Datagrams that are read before what they led to is sent.
 const BURST: usize = 32;
 /// The shortest time the system can be asked to wait for.
@@ -66,6 +69,8 @@ struct Peer {
     key: Key,
     /// Where the peer's datagrams came from last.
     at: SocketAddr,
+    /// Where openings came from that were not answered yet: not necessarily from there.
+    asked_from: VecDeque<SocketAddr>,
     is_accepted: bool,
 }
 
@@ -104,7 +109,7 @@ impl Endpoint {
             records: Outbox::default(),
             protocol: Sctp::new(config, (random(), random())),
             listens: None,
-            ephemeral: FIRST_EPHEMERAL,
+            ephemeral: FIRST_EPHEMERAL | random() as u16,
             peers: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
@@ -219,7 +224,7 @@ impl Endpoint {
         let id = Id(self.next);
         self.next += 1;
         self.places.insert(key, id);
-        self.peers.insert(id, Peer { association, key, at, is_accepted });
+        self.peers.insert(id, Peer { association, key, at, asked_from: VecDeque::new(), is_accepted });
         id
     }
 
@@ -280,6 +285,9 @@ impl Endpoint {
             None => self.admit(from, key, &packet)?,
         };
         let peer = self.peers.get_mut(&id)?;
+        if header.tag == 0 {
+            peer.asked_from.push_back(from);
+        }
         let mut cx = Cx { now, records: &mut self.records };
         peer.association.handle_packet(&mut cx, PathId(0), 0, packet);
         //= RFC 6951 (5.4): the peer's port is learnt from what has the right tag, which may have just become a new one.
@@ -336,10 +344,13 @@ impl Endpoint {
             let Some(unit) = peer.association.poll_transmit(&mut cx) else { break };
             out.push(unit.packet);
         }
-        let (at, key) = (peer.at, peer.key);
+        let (at, key, mut asked_from) = (peer.at, peer.key, std::mem::take(&mut peer.asked_from));
         for packet in out {
             encapsulation::seal(&packet, &mut octets);
-            self.transmit(at, &octets);
+            // It may have been another client, behind the same address and with the same port of SCTP.
+            let is_answer = octets.get(HEADER) == Some(&INIT_ACK);
+            let to = is_answer.then(|| asked_from.pop_front()).flatten().unwrap_or(at);
+            self.transmit(to, &octets);
         }
         if is_gone {
             self.peers.remove(&id);
@@ -350,5 +361,44 @@ impl Endpoint {
     /// Sends a datagram. One that the system has no room or way for is lost as others are, and repeated.
     fn transmit(&self, to: SocketAddr, octets: &[u8]) {
         let _ = self.socket.send_to(octets, to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint() -> Endpoint {
+        Endpoint::bind("127.0.0.1:0".parse().unwrap(), Config::default()).expect("loopback")
+    }
+
+    #[test]
+    fn two_clients_of_one_host_seldom_choose_the_same_port() {
+        let first = endpoint().ephemeral;
+        assert!(first >= FIRST_EPHEMERAL && (0..4).any(|_| endpoint().ephemeral != first));
+    }
+
+    #[test]
+    fn an_opening_is_answered_to_where_it_came_from() {
+        let (mut server, mut clients) = (endpoint(), [endpoint(), endpoint()]);
+        server.listen(7);
+        let at = server.local().unwrap();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    server.wait(Duration::from_millis(1)).expect("a socket");
+                }
+            });
+            let opened = clients.each_mut().map(|client| {
+                client.ephemeral = FIRST_EPHEMERAL;
+                client.connect(at, 7);
+                client.wait(Duration::from_secs(20)).expect("a socket")
+            });
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            for event in opened {
+                assert_eq!(event.map(|event| event.what), Some(What::Transport(TransportEvent::Opened)));
+            }
+        });
     }
 }
