@@ -16,7 +16,7 @@ use airloom_world::World;
 use super::closing::Closing;
 use super::{Error, Report};
 
-/// Rows of the packets table, and octets of captures, that wait for the caller.
+/// Records, and octets of captures, of events and of secrets, that wait for the caller.
 const ROWS_WAITING: usize = 1 << 20;
 const OCTETS_WAITING: usize = 256 << 20;
 /// Requests that wait for the engine.
@@ -61,14 +61,29 @@ pub(super) struct Shared {
 
 /// Records on their way to the caller.
 struct Exchange {
-    ready: VecDeque<Outbox>,
+    /// Each with its size.
+    ready: VecDeque<(Outbox, Size)>,
     /// The last batch that was taken, for its memory.
     spare: Option<Outbox>,
     at: Instant,
     backlog: u64,
     ended: bool,
-    /// Rows that there was no room for.
+    /// Records that there was no room for.
     lost: u64,
+}
+
+/// Records, and their octets.
+#[derive(Clone, Copy)]
+struct Size(usize, usize);
+
+impl Size {
+    fn of(records: &Outbox) -> Size {
+        let events: usize = records.qlog.iter().map(|some| some.lines.len()).sum();
+        Size(
+            records.packets.len() + records.facts.len() + records.qlog.len(),
+            records.octets.len() + records.secrets.len() + events,
+        )
+    }
 }
 
 impl Shared {
@@ -149,13 +164,13 @@ impl Shared {
         let mut exchange = self.exchange();
         exchange.at = at;
         exchange.backlog = backlog;
-        let waiting: usize = exchange.ready.iter().map(|b| b.packets.len()).sum();
-        let octets: usize = exchange.ready.iter().map(|b| b.octets.len()).sum();
+        let waiting: usize = exchange.ready.iter().map(|(_, size)| size.0).sum();
+        let octets: usize = exchange.ready.iter().map(|(_, size)| size.1).sum();
+        let size = Size::of(records);
         // The caller is slower than the network.
         if waiting > ROWS_WAITING || octets > OCTETS_WAITING {
-            exchange.lost += records.packets.len() as u64;
-            records.packets.clear();
-            records.octets.clear();
+            exchange.lost += (size.0 + records.secrets.lines().count()) as u64;
+            records.clear();
         }
         if records.is_empty() {
             return;
@@ -163,12 +178,12 @@ impl Shared {
         let mut batch = exchange.spare.take().unwrap_or_else(|| records.counterpart());
         batch.clear();
         batch.swap_records(records);
-        exchange.ready.push_back(batch);
+        exchange.ready.push_back((batch, size));
         drop(exchange);
         let _ = self.told.write(1);
     }
 
-    /// Rows that there was no room for.
+    /// Records that there was no room for.
     pub(super) fn lost(&self) -> u64 {
         self.exchange().lost
     }
@@ -216,7 +231,7 @@ impl Handle {
     pub(super) fn take(&self, records: &mut Outbox) -> (Instant, u64, bool) {
         let mut exchange = self.shared.exchange();
         match exchange.ready.pop_front() {
-            Some(mut batch) => {
+            Some((mut batch, _)) => {
                 batch.swap_records(records);
                 exchange.spare = Some(batch);
             }
@@ -261,8 +276,10 @@ mod tests {
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
-    use airloom_base::Direction;
-    use airloom_base::record::{Event, PacketFacts, PointKind};
+    use airloom_base::record::{
+        CongestionRecord, Event, PacketFacts, PointKind, QlogEnd, QlogRecord, Record,
+    };
+    use airloom_base::{Direction, Duration};
     use nix::poll::{PollTimeout, poll};
 
     use super::super::clock::readable;
@@ -287,7 +304,7 @@ mod tests {
             );
         }
         let kept =
-            |shared: &Shared| -> usize { shared.exchange().ready.iter().map(|b| b.packets.len()).sum() };
+            |shared: &Shared| -> usize { shared.exchange().ready.iter().map(|(_, size)| size.0).sum() };
         assert!((ROWS_WAITING..=ROWS_WAITING + BATCH).contains(&kept(&shared)));
         assert_eq!(kept(&shared) + shared.lost() as usize, offered);
         // Where somebody takes them there is no end to it.
@@ -298,6 +315,44 @@ mod tests {
         }
         assert_eq!(kept(&shared), BATCH);
         assert_eq!(offered - shared.lost() as usize, ROWS_WAITING + BATCH);
+    }
+
+    #[test]
+    fn what_is_no_packet_is_bounded_too() {
+        let sample = CongestionRecord {
+            at: Instant::ZERO,
+            host: 0,
+            flow: 1,
+            cwnd: 0,
+            ssthresh: 0,
+            in_flight: 0,
+            srtt: None,
+            rto: Duration::ZERO,
+            state: "",
+        };
+        let fact = || Record::Congestion(sample.clone());
+        let end = QlogEnd { group: String::new(), is_client: true, host: String::new(), flow: 1 };
+        let end = || Arc::new(end.clone());
+        let zeros = || vec![0; OCTETS_WAITING + 1];
+        let waiting = |shared: &Shared| shared.exchange().ready.len();
+        let kinds: [&dyn Fn(&mut Outbox); 3] = [
+            &|records| records.facts.extend((0..=ROWS_WAITING).map(|_| fact())),
+            &|records| records.qlog.push(QlogRecord { of: end(), lines: zeros() }),
+            &|records| records.secrets = String::from_utf8(zeros()).expect("ASCII"),
+        ];
+        for many in kinds {
+            let shared = Shared::new(None).expect("two descriptors");
+            let mut records = Outbox::default();
+            many(&mut records);
+            shared.offer(Instant::ZERO, 0, &mut records);
+            assert_eq!((waiting(&shared), shared.lost()), (1, 0));
+            records.facts.push(fact());
+            records.qlog.push(QlogRecord { of: end(), lines: vec![1] });
+            records.secrets.push_str("a secret\n");
+            shared.offer(Instant::ZERO, 0, &mut records);
+            assert_eq!((waiting(&shared), shared.lost()), (1, 3));
+            assert!(records.is_empty());
+        }
     }
 
     #[test]
