@@ -164,17 +164,20 @@ def test_a_change_that_makes_no_sense_is_one_line_and_changes_nothing(
 
 
 class Terminal:
-    """`airloom emulate --control` on a terminal of its own."""
+    """`airloom emulate`, with `--control` unless told otherwise, on a terminal of its own."""
 
-    def __init__(self, *command: str, lines: int = 30, columns: int = 100) -> None:
+    def __init__(
+        self, *command: str, control: bool = True, shell: str = "", lines: int = 30, columns: int = 100
+    ) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._theirs = theirs
         self.before = termios.tcgetattr(theirs)
-        words = ["emulate", "circuits.toml", "--control", "--out", "run", "--", *command]
+        words = ["emulate", "circuits.toml", *(["--control"] if control else []), "--out", "run", "--", *command]
+        command = (sys.executable, "-m", "airloom", *words)
         self.process = subprocess.Popen(
             # The terminal becomes that of the session, so that Ctrl-C is a signal.
-            [sys.executable, "-c", _SESSION, sys.executable, "-m", "airloom", *words],
+            [sys.executable, "-c", _SESSION, *(["/bin/sh", "-c", shell] if shell else command)],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -254,6 +257,16 @@ def test_keys_release_and_set_up_circuits_and_what_the_command_prints_is_shown()
             ("side", "down"),
             ("bundle.member.1", "up"),
         ]
+
+
+def test_a_command_that_has_the_terminal_goes_on_after_ctrl_z() -> None:
+    with Terminal("sh", "-c", "echo ready; read word; echo said $word", control=False) as terminal:
+        terminal.wait_for("ready")
+        terminal.press(b"\x1a")
+        terminal.wait_for("it goes on")
+        terminal.press(b"this\n")
+        terminal.wait_for("said this")
+        assert terminal.end() == 0
 
 
 def test_ctrl_c_ends_it_and_leaves_nothing_behind() -> None:

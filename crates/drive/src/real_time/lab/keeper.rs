@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
@@ -17,7 +17,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::fstat;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpid, tcsetpgrp};
+use nix::unistd::{Pid, getpid, tcsetpgrp, write};
 
 use super::messages::{self, Reader};
 use super::names::Names;
@@ -94,6 +94,9 @@ struct Program {
     /// The engine's side reads how it ended and writes signals; closed when it has lost interest.
     socket: OwnedFd,
     running: bool,
+    has_terminal: bool,
+    /// Its standard error, where it reads from a terminal: ours is nowhere.
+    says: Option<OwnedFd>,
 }
 
 struct Keeper<'a> {
@@ -255,10 +258,15 @@ impl<'a> Keeper<'a> {
 
     /// Takes note of every child that has ended; children of programs that died come here too.
     fn bury(&mut self) {
-        while let Ok(status) = waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
+        while let Ok(status) = waitpid(None::<Pid>, Some(flags)) {
             let (pid, code) = match status {
                 WaitStatus::Exited(pid, code) => (pid, code),
                 WaitStatus::Signaled(pid, signal, _) => (pid, 128 + signal as i32),
+                WaitStatus::Stopped(pid, signal) => {
+                    self.stopped(pid, signal);
+                    continue;
+                }
                 _ => return,
             };
             if let Some(program) = self.programs.iter_mut().find(|p| p.running && p.leader == pid) {
@@ -266,6 +274,24 @@ impl<'a> Keeper<'a> {
                 let [a, b, c, d] = code.to_le_bytes();
                 let _ = messages::send(program.socket.as_fd(), &[ENDED, a, b, c, d], &[]);
             }
+        }
+    }
+
+    /// No shell takes note of a program that is stopped while it has the terminal (Ctrl-Z), nor could one ever wake it.
+    fn stopped(&self, leader: Pid, signal: Signal) {
+        let Some(program) = self.programs.iter().find(|p| p.running && p.leader == leader) else { return };
+        let line = match signal {
+            Signal::SIGTSTP | Signal::SIGSTOP if program.has_terminal => {
+                let _ = killpg(leader, Signal::SIGCONT);
+                "a command that has the terminal cannot be stopped: it goes on"
+            }
+            Signal::SIGTTIN if !program.has_terminal => {
+                "the command waits for the terminal, which what it is piped into has"
+            }
+            _ => return,
+        };
+        if let Some(says) = &program.says {
+            let _ = write(says, format!("airloom: {line}\n").as_bytes());
         }
     }
 
@@ -318,6 +344,7 @@ impl<'a> Keeper<'a> {
         let (program, arguments) = words.split_first().ok_or_else(malformed)?;
         let namespace = self.hosts.get(host).ok_or_else(malformed)?.as_raw_fd();
 
+        let says = input.is_terminal().then(|| error.try_clone()).transpose()?;
         let mut command = Command::new(OsStr::from_bytes(program));
         command.args(arguments.iter().map(|a| OsStr::from_bytes(a))).env_clear().process_group(0);
         command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(error));
@@ -340,7 +367,7 @@ impl<'a> Keeper<'a> {
         });
         // It is waited for by `bury`, like every other child.
         let leader = Pid::from_raw(command.spawn()?.id() as i32);
-        self.programs.push(Program { leader, socket: own, running: true });
+        self.programs.push(Program { leader, socket: own, running: true, has_terminal: foreground, says });
         Ok(())
     }
 }
