@@ -269,6 +269,17 @@ def test_a_command_that_has_the_terminal_goes_on_after_ctrl_z() -> None:
         assert terminal.end() == 0
 
 
+def test_what_the_output_is_piped_into_keeps_the_terminal() -> None:
+    # In one group with airloom, as a shell has it.
+    reads = "import sys; print(sys.stdin.readline()); print('heard', open('/dev/tty').readline())"
+    inside = f"{sys.executable} -m airloom emulate circuits.toml --out inner -- sh -c 'echo up; sleep 1'"
+    with Terminal("true", control=False, shell=f'{inside} | {sys.executable} -u -c "{reads}"') as terminal:
+        terminal.wait_for("up")
+        terminal.press(b"a key\n")
+        terminal.wait_for("heard a key")
+        assert terminal.end() == 0
+
+
 def test_ctrl_c_ends_it_and_leaves_nothing_behind() -> None:
     with Terminal("sleep", "987654") as terminal:
         terminal.wait_for("bundle.member.2")

@@ -1,8 +1,9 @@
 //! Programs in real hosts: services that run throughout, and the one command that the run is about.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -11,7 +12,7 @@ use std::thread;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::socket::{MsgFlags, recv, send};
-use nix::unistd::{getpgrp, pipe2, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{Pid, getpgrp, getpid, pipe2, tcgetpgrp, tcsetpgrp};
 
 use airloom_base::Duration;
 
@@ -196,9 +197,35 @@ impl Drop for Running {
     }
 }
 
-/// Is standard input a terminal that belongs to us at the moment?
+/// Is standard input a terminal that is ours to give away? Others of our group have it, too: what the output is piped into (`less`)
+/// may want the keyboard, and would stop all of the group if that had the terminal no more.
 fn has_terminal() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+        && (io::stdout().is_terminal() || is_alone(&processes(), getpid(), getpgrp()))
+}
+
+/// The parent and the group of each process that can be seen.
+fn processes() -> BTreeMap<Pid, (Pid, Pid)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let each = entries.filter_map(|entry| {
+        let id: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // Behind the name, which may have anything in it, and the state.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1).map(str::parse);
+        let (parent, group) = (fields.next()?.ok()?, fields.next()?.ok()?);
+        Some((Pid::from_raw(id), (Pid::from_raw(parent), Pid::from_raw(group))))
+    });
+    each.collect()
+}
+
+/// Is nobody in the group but `own`, what it started, and what started it (`sudo`)?
+fn is_alone(processes: &BTreeMap<Pid, (Pid, Pid)>, own: Pid, group: Pid) -> bool {
+    let above = |from: Pid| {
+        let parent = |id: &Pid| processes.get(id).map(|(parent, _)| *parent);
+        std::iter::successors(Some(from), parent).take(processes.len() + 1)
+    };
+    let others = processes.iter().filter(|(_, (_, of))| *of == group).map(|(id, _)| *id);
+    others.into_iter().all(|id| above(own).any(|one| one == id) || above(id).any(|one| one == own))
 }
 
 fn take_terminal_back() {
@@ -208,5 +235,23 @@ fn take_terminal_back() {
     if pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&stopping), Some(&mut before)).is_ok() {
         let _ = tcsetpgrp(io::stdin(), getpgrp());
         let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_ones_own_where_only_parents_and_children_are_in_it() {
+        let pid = Pid::from_raw;
+        // A shell, sudo in a group of its own, airloom, and a process of a laboratory.
+        let mut processes: BTreeMap<_, _> = [(1, 0, 1), (5, 1, 5), (6, 5, 5), (7, 6, 5)]
+            .map(|(id, parent, group)| (pid(id), (pid(parent), pid(group))))
+            .into();
+        assert!(is_alone(&processes, pid(6), pid(5)));
+        // What it is piped into has been started by the shell.
+        processes.insert(pid(8), (pid(1), pid(5)));
+        assert!(!is_alone(&processes, pid(6), pid(5)));
     }
 }
