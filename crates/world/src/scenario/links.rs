@@ -166,7 +166,8 @@ fn between<'a>(node: &'a Node, directory: &Directory<'a>) -> Result<Joined, Faul
     }
 }
 
-/// A link between two names. A group is always the mobile side: its members are the stations.
+/// A link between two names. A group is always the mobile side: its members are the stations. Of two groups of one
+/// member the last named is the far end, as of two hosts.
 fn orient<'a>(
     node: &'a Node,
     directory: &Directory<'a>,
@@ -178,10 +179,10 @@ fn orient<'a>(
         (Named::All(group), Named::One(far)) | (Named::One(far), Named::All(group)) => {
             Joined { near: group.members.clone().collect(), far }
         }
-        (Named::All(one), Named::All(many)) if one.members.len() == 1 => {
+        (Named::All(many), Named::All(one)) if one.members.len() == 1 => {
             Joined { near: many.members.clone().collect(), far: one.members.start }
         }
-        (Named::All(many), Named::All(one)) if one.members.len() == 1 => {
+        (Named::All(one), Named::All(many)) if one.members.len() == 1 => {
             Joined { near: many.members.clone().collect(), far: one.members.start }
         }
         (Named::All(a), Named::All(b)) => {

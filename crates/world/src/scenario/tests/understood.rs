@@ -88,6 +88,23 @@ fn a_group_is_the_mobile_side_wherever_it_is_named() {
 }
 
 #[test]
+fn of_two_groups_of_one_the_last_named_is_the_far_end() {
+    for (counts, between, far) in [
+        ((1, 1), r#"["c", "r"]"#, "r[0]"),
+        ((1, 1), r#"["r", "c"]"#, "c[0]"),
+        ((2, 1), r#"["r", "c"]"#, "r[0]"),
+        ((1, 2), r#"["c", "r"]"#, "c[0]"),
+    ] {
+        let (c, r) = counts;
+        let text = format!(
+            "[hosts]\nc = {{ count = {c} }}\nr = {{ count = {r} }}\n[links]\nl = {{ bearer = \"cell\", between = {between} }}\n"
+        );
+        let s = parse(&text).unwrap();
+        assert_eq!(s.hosts[s.links[0].far.host].name, far, "{counts:?} {between}");
+    }
+}
+
+#[test]
 fn addresses_follow_the_rule_where_none_are_given() {
     let s = parse(CHAIN).unwrap();
     let v4 = |l: usize| (s.links[l].near[0].ipv4.to_string(), s.links[l].far.ipv4.to_string());
