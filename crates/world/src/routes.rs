@@ -161,18 +161,38 @@ impl Routes {
         if on_link {
             return self.over(host, link, Some(owner));
         }
-        let (first_link, next) = self.first_step(host, owner, link, |_| true)?;
+        let step = self.first_step(host, owner, link, |_| true);
+        let (first_link, next) = step.or_else(|| self.first_step_to(host, owner))?;
         self.over(host, first_link, Some(next))
     }
 
-    /// Breadth-first search from `host` through forwarding hosts to one on `target` other than `owner`; gives the
-    /// first link, which must be one of those `by`, and the host behind it. Ties: links in the order of the scenario.
+    /// The way from `host` through forwarding hosts other than `owner` to one on `target`; gives the first link, which
+    /// must be one of those `by`, and the host behind it.
     fn first_step(&self, host: u32, owner: u32, target: u32, by: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
+        let passes = |next: u32| self.forwards[next as usize] && next != owner;
+        self.search(host, by, passes, |at| self.interface(at, target).is_some())
+    }
+
+    /// The same to `owner`, over any of its links: the only way to the address of a router on a link behind it. A host
+    /// takes what comes for any of its addresses.
+    fn first_step_to(&self, host: u32, owner: u32) -> Option<(u32, u32)> {
+        let passes = |next: u32| self.forwards[next as usize] || next == owner;
+        self.search(host, |_| true, passes, |at| at == owner)
+    }
+
+    /// Breadth-first search. Ties: links in the order of the scenario.
+    fn search(
+        &self,
+        host: u32,
+        by: impl Fn(u32) -> bool,
+        passes: impl Fn(u32) -> bool,
+        is_there: impl Fn(u32) -> bool,
+    ) -> Option<(u32, u32)> {
         let mut seen = vec![false; self.attached.len()];
         let mut queue = VecDeque::from([(host, None)]);
         seen[host as usize] = true;
         while let Some((at, first)) = queue.pop_front() {
-            if let (Some(first), true) = (first, self.interface(at, target).is_some()) {
+            if let (Some(first), true) = (first, is_there(at)) {
                 return Some(first);
             }
             for &link in &self.attached[at as usize] {
@@ -181,7 +201,7 @@ impl Routes {
                 }
                 let ends = &self.ends[link as usize];
                 for next in ends.near.iter().chain([&ends.far]).map(|e| e.0) {
-                    if !seen[next as usize] && self.forwards[next as usize] && next != owner {
+                    if !seen[next as usize] && passes(next) {
                         seen[next as usize] = true;
                         queue.push_back((next, first.or(Some((link, next)))));
                     }
@@ -263,6 +283,23 @@ mod tests {
         assert_eq!(r.lookup(2, key("10.0.0.3")), Some(down));
         assert_eq!(r.lookup(2, key("10.0.1.1")), Some(Hop::Local));
         assert_eq!(r.lookup(0, key("192.0.2.1")), None);
+    }
+
+    #[test]
+    fn a_router_is_reached_at_its_address_on_a_link_behind_it() {
+        let mut r = cell();
+        let up = Hop::Link { link: 0, interface: 0, direction: Direction::Uplink, station: Station(0) };
+        assert_eq!(r.lookup(0, key("10.0.1.1")), Some(up));
+        let out = Hop::Link { link: 1, interface: 0, direction: Direction::Downlink, station: Station(0) };
+        assert_eq!(r.lookup(3, key("10.0.0.1")), Some(out));
+        // Where others lead to that link, by these as ever.
+        r.ends.push(Ends { near: vec![(0, 1)], far: (3, 1) });
+        (r.attached[0], r.attached[3]) = (vec![0, 2], vec![1, 2]);
+        r.forwards[3] = true;
+        r.found.clear();
+        let by_the_origin =
+            Hop::Link { link: 2, interface: 1, direction: Direction::Uplink, station: Station(0) };
+        assert_eq!(r.lookup(0, key("10.0.1.1")), Some(by_the_origin));
     }
 
     #[test]

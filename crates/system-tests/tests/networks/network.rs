@@ -81,6 +81,20 @@ fn a_datagram_without_a_way_is_not_sent_and_the_run_goes_on() {
     b.app(mobiles[0], "ping", &json!({ "count": 2, "server": "192.0.2.7" }), None).unwrap();
     let summary = run(b.build().unwrap());
     assert_eq!(value(&summary, "packets"), 0.0, "the sender itself knows no route");
+    assert_eq!(value(&summary, "no_route"), 2.0);
+}
+
+#[test]
+fn a_router_answers_whoever_asks_from_behind_the_next_one() {
+    let wires =
+        ["l1", "l2", "l3"].map(|name| format!("{name} = {{ bearer = \"wireline\", delay = \"10ms\" }}\n"));
+    let text = format!(
+        "path = [\"a\", \"l1\", \"g1\", \"l2\", \"g2\", \"l3\", \"b\"]\n[hosts]\na = {{}}\ng1 = {{}}\ng2 = {{}}\n\
+         b = {{ app = {{ ping = {{ server = \"g1\", count = 3 }} }} }}\n[links]\n{}",
+        wires.concat()
+    );
+    let summary = run(build(&text));
+    assert_eq!((value(&summary, "received"), value(&summary, "no_route")), (3.0, 0.0));
 }
 
 #[test]

@@ -100,6 +100,8 @@ pub(crate) struct Net {
     pub(crate) half_open: u32,
     /// Datagrams of applications that were larger than the link takes.
     pub(crate) too_big: u64,
+    /// Datagrams of applications to which no way leads.
+    pub(crate) no_route: u64,
     /// Datagrams ready to go.
     pub(crate) out: VecDeque<(Hop, Packet)>,
 }
@@ -678,8 +680,12 @@ impl Sockets for Call<'_> {
                 (remote, Icmp::protocol(remote), Packet::build(|out| request.emit(remote, out), body))
             }
         };
-        // Datagrams to nowhere are lost without a word, as on a real host without a route error handler.
-        let Some((path, hop)) = self.net.way(self.routes, remote) else { return };
+        // Datagrams to nowhere are lost without a word to who sent them, as on a real host without a route error
+        // handler.
+        let Some((path, hop)) = self.net.way(self.routes, remote) else {
+            self.net.no_route += 1;
+            return;
+        };
         if packet.wire_len() + usize::from(path.ip_header()) > usize::from(path.mtu) {
             // The model does not fragment; a real host with don't-fragment set refuses it to the application.
             self.net.too_big += 1;

@@ -67,8 +67,12 @@ impl World {
 
     /// Datagrams that went nowhere.
     pub fn strays(&self) -> Strays {
-        let refused: u64 = self.hosts.iter().map(|h| h.net.too_big).sum();
-        Strays { too_big: self.strays.too_big + refused, ..self.strays }
+        let mut strays = self.strays;
+        for net in self.hosts.iter().map(|h| &h.net) {
+            strays.too_big += net.too_big;
+            strays.no_route += net.no_route;
+        }
+        strays
     }
 
     /// A host receives what it sent to itself.
