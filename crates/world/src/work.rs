@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airloom_base::random::Stream;
 use airloom_base::{
-    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
-    Packet, Passed, Station, Summary, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Fault, Grade,
+    Instant, Packet, Passed, Station, Summary, Unsupported,
 };
 use delegate::delegate;
 use schemars::JsonSchema;
@@ -243,6 +243,8 @@ impl Bearer for Worked {
         to self.link {
             fn tells_events(&self) -> bool;
             fn poll_event(&mut self) -> Option<BearerEvent>;
+            fn switch(&mut self, now: Instant, fault: Fault, on: bool) -> Result<(), Unsupported>;
+            fn faults(&self) -> Vec<(Fault, bool)>;
             fn conditions(&self, out: &mut Vec<Condition>);
             fn passed(&self) -> [Passed; 2];
         }
@@ -396,6 +398,23 @@ mod tests {
         assert_eq!(of(Direction::Uplink), [at(30), at(50), at(70)]);
         // They arrive at 10 ms, when 60 ms of work have been given.
         assert_eq!(of(Direction::Downlink), [at(65), at(70), at(75)]);
+    }
+
+    #[test]
+    fn what_goes_wrong_on_a_link_is_seen_and_switched_through_a_slow_host() {
+        let mut records = Outbox::default();
+        let mut parts = airloom_base::Parts::new(1, "wire", 1, &mut records);
+        let entry = airloom_bearers::find("wireline").expect("there is a wire");
+        let wire = (entry.build)(&serde_json::json!({}), &mut parts).expect("valid");
+        let faults =
+            airloom_base::config::read(&serde_json::json!({ "drop": { "rate": 1 } })).expect("valid");
+        let faulty = airloom_bearers::faults::Faulty::new(wire, faults, &[], &mut parts).expect("valid");
+        let cpu = Arc::new(Mutex::new(processor(Work::default())));
+        let mut link = Worked::new(Box::new(faulty), vec![Some(cpu)], None);
+        assert_eq!(link.faults(), [(Fault::Drop, true)]);
+        assert_eq!(link.switch(at(0), Fault::Drop, false), Ok(()));
+        assert_eq!(link.faults(), [(Fault::Drop, false)]);
+        assert!(link.switch(at(0), Fault::Nat, true).is_err());
     }
 
     #[test]
