@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::direction::Direction;
 use crate::random::{Fate, Stream};
-use crate::record::{Outbox, Point, PointKind};
+use crate::record::{MOST_POINTS, Outbox, Point, PointKind};
 
 /// A value of the scenario that cannot be used: where it stands inside the component's table, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,6 +187,19 @@ impl Parts<'_> {
     /// The random stream of one direction.
     pub fn stream_of(&self, purpose: &str, direction: Direction) -> Stream {
         self.stream(&format!("{}.{purpose}", direction.name()))
+    }
+    /// Has the run no numbers left for the observation points of the link? What is built of many parts looks here after
+    /// each, so that it comes to an end.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn check_points(&self) -> Result<(), ConfigError> {
+        let message =
+            || format!("with it the network has more than the {MOST_POINTS} observation points of a run");
+        if self.records.is_overfull() {
+            return Err(ConfigError { path: Vec::new(), message: message() });
+        }
+        Ok(())
     }
     /// Registers the observation point `<link>.<suffix>`.
     pub fn point(&mut self, suffix: &str, kind: PointKind) -> Point {

@@ -350,6 +350,9 @@ pub struct QlogRecord {
     pub lines: Vec<u8>,
 }
 
+/// Observation points of a run.
+pub const MOST_POINTS: usize = 1 << 16;
+
 /// Where machines put records; the driver empties it between steps.
 #[derive(Default)]
 pub struct Outbox {
@@ -359,6 +362,8 @@ pub struct Outbox {
     objects_on: bool,
     qlog_on: bool,
     points: Vec<PointInfo>,
+    /// There were more points than have a number.
+    is_overfull: bool,
     last_packet: u64,
     last_flow: u32,
     /// Rows of the packets table since the driver last took them, in order of time.
@@ -374,11 +379,19 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Registers an observation point; nothing is wanted of it yet.
+    /// Registers an observation point; nothing is wanted of it yet. Of those beyond [`MOST_POINTS`] nothing is ever
+    /// seen: who builds a network refuses it where [`Outbox::is_overfull`].
     pub fn add_point(&mut self, name: String, kind: PointKind) -> Point {
-        let index = self.points.len();
+        let Ok(index) = u16::try_from(self.points.len()) else {
+            self.is_overfull = true;
+            return Point(u16::MAX);
+        };
         self.points.push(PointInfo { name, kind, speed: None, rows: false, octets: false });
-        Point(u16::try_from(index).expect("a scenario has fewer than 65,536 observation points"))
+        Point(index)
+    }
+    /// Were there more points than a run can have?
+    pub fn is_overfull(&self) -> bool {
+        self.is_overfull
     }
     /// All points, in order of their number.
     pub fn points(&self) -> &[PointInfo] {

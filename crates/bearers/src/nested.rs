@@ -33,10 +33,11 @@ impl Nested {
     /// Builds it.
     ///
     /// # Errors
-    /// Its table makes no sense; the path begins with its name.
+    /// Its table makes no sense, and the path begins with its name; or the run has no more observation points.
     pub fn build(&self, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
         // A bearer that was found once is still there.
         let Some(entry) = crate::find(self.name) else { return Err(ConfigError::at(self.name, "is gone")) };
+        parts.check_points()?;
         (entry.build)(&self.table, parts).map_err(|error| error.below(self.name))
     }
 }

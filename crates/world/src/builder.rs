@@ -172,7 +172,10 @@ impl Builder {
         let fail = |error| BuildError { component: format!("link {name}"), error };
         let entry = airloom_bearers::find(kind)
             .ok_or_else(|| fail(ConfigError::at("bearer", format!("there is no bearer `{kind}`"))))?;
-        let bearer = (entry.build)(config, &mut self.parts(name, near.len())).map_err(fail)?;
+        let mut parts = self.parts(name, near.len());
+        let bearer = (entry.build)(config, &mut parts);
+        parts.check_points().map_err(fail)?;
+        let bearer = bearer.map_err(fail)?;
         let base = 0x0A00_0000 + ((self.world.links.len() as u32) << 8);
         let end = |host, n: usize| End { host, addresses: vec![Ipv4Addr::from(base + n as u32).into()] };
         let stations = near.iter().enumerate().map(|(n, host)| end(*host, n + 2)).collect();
@@ -201,6 +204,8 @@ impl Builder {
             ends.near.push(at);
         }
         ends.far = self.attach(far, link, name)?;
+        let fail = |error| BuildError { component: format!("link {name}"), error };
+        self.parts(name, ends.near.len()).check_points().map_err(fail)?;
         self.world.routes.ends.push(ends);
         let tells = bearer.tells_events();
         let only_by_deadline = bearer.delivers_by_deadline() && !tells;

@@ -45,7 +45,10 @@ impl Scenario {
             let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| fail(unknown()))?;
             b.mtu(link.mtu);
             let mut parts = b.parts(&link.name, link.near.len());
-            let mut bearer = (entry.build)(&link.bearer.given, &mut parts).map_err(fail)?;
+            let bearer = (entry.build)(&link.bearer.given, &mut parts);
+            // Inside a bundle this would be said of a member.
+            parts.check_points().map_err(fail)?;
+            let mut bearer = bearer.map_err(fail)?;
             let spare = link.spare_addresses();
             if let Some(faults) = link.faults.clone() {
                 let faulty = Faulty::new(bearer, faults, &spare, &mut parts);

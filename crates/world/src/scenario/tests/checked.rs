@@ -154,3 +154,20 @@ fn as_many_stations_as_there_can_be_are_built() {
     }
     check(&text).unwrap();
 }
+
+#[test]
+fn more_observation_points_than_a_run_has_are_refused_at_the_link() {
+    let refused = "with it the network has more than the 65536 observation points of a run";
+    let bundle = "{ bearer = \"mlppp\", members = [\"piafs\"], copies = 64, between = [\"a\", \"b\"] }\n";
+    let hosts = "[hosts]\na = {}\nb = {}\n[links]\n";
+    let many: String = (0..129).map(|n| format!("l{n} = {bundle}")).collect();
+    let error = check(&format!("{hosts}{many}")).unwrap_err().to_string();
+    assert_eq!(error, format!("s.toml:132:8: links.l127: {refused}"));
+    let (mut nested, mut deep) = (String::from("\"piafs\""), String::new());
+    for _ in 0..4 {
+        deep = format!("members = [{nested}], copies = 64");
+        nested = format!("{{ mlppp = {{ {deep} }} }}");
+    }
+    let text = format!("{hosts}l = {{ bearer = \"mlppp\", between = [\"a\", \"b\"], {deep} }}\n");
+    assert_eq!(check(&text).unwrap_err().to_string(), format!("s.toml:5:5: links.l: {refused}"));
+}
