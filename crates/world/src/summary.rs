@@ -82,8 +82,9 @@ impl World {
     }
 
     /// Writes down what was counted: values of a host or link begin with its name; a value that only one component has is
-    /// given without the name too, so that scripts need not know what a host is called. Where several applications
-    /// of a host count the same, theirs are told apart as `host.app[0].name`, `host.app[1].name`, ..
+    /// given without the name too, so that scripts need not know what a host is called, unless it would be called as
+    /// another one is then. Where several applications of a host count the same, theirs are told apart as
+    /// `host.app[0].name`, `host.app[1].name`, ..
     pub fn summarise(&self, books: &mut Books) {
         let count = self.apps_of_hosts().map(|(_, apps)| apps).sum::<usize>() + self.links.len();
         let mut is_as_before = books.parts.len() == count;
@@ -169,9 +170,6 @@ impl World {
         // Stable: of two values with one name in one place the later one counts.
         values.sort_by(|(a_owner, a, _), (b_owner, b, _)| (a, a_owner).cmp(&(b, b_owner)));
         let mut all: Vec<(String, Source)> = Vec::with_capacity(2 * values.len() + TOTALS.len());
-        all.extend(
-            values.iter().map(|(owner, name, source)| ([owners[*owner], ".", name].concat(), *source)),
-        );
         for same in values.chunk_by(|(_, a, _), (_, b, _)| a == b) {
             let (owner, name, source) = &same[same.len() - 1];
             if same[0].0 == *owner {
@@ -179,6 +177,11 @@ impl World {
             }
         }
         all.extend(TOTALS.iter().enumerate().map(|(n, name)| ((*name).to_owned(), Source::Total(n))));
+        // Last, since of what is called the same the last one counts: `uplink.lost` of a host called `uplink` is its
+        // own.
+        all.extend(
+            values.iter().map(|(owner, name, source)| ([owners[*owner], ".", name].concat(), *source)),
+        );
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         all.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;

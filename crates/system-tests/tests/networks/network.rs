@@ -98,6 +98,18 @@ fn a_router_answers_whoever_asks_from_behind_the_next_one() {
 }
 
 #[test]
+fn what_a_host_counts_is_its_own_whatever_it_is_called() {
+    let mut b = Builder::new(1);
+    let (host, origin) = (b.host("uplink"), b.host("origin"));
+    b.link("radio", WIRE, &json!({}), &[host], origin).unwrap();
+    b.app(host, "ping", &json!({ "count": 3, "server": "192.0.2.7" }), None).unwrap();
+    let summary = run(b.build().unwrap());
+    assert_eq!(value(&summary, "radio.uplink.lost"), 0.0);
+    assert_eq!(value(&summary, "uplink.lost"), 3.0);
+    assert_eq!(value(&summary, "downlink.lost"), 0.0);
+}
+
+#[test]
 fn addresses_can_not_be_given_twice() {
     let mut b = Builder::new(1);
     let (one, two) = (b.host("one"), b.host("two"));
