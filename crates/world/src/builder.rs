@@ -288,9 +288,10 @@ impl Builder {
         let name = format!("{}.{link_name}", self.world.hosts[host.0 as usize].name);
         let protocol = self.made(host, kind, config, &name)?;
         let here = &mut self.world.hosts[host.0 as usize];
-        let index = u8::try_from(here.net.protocols.len()).ok();
+        let index = here.net.protocols.len();
         here.add_protocol(protocol);
-        here.net.interfaces[at].protocol = index;
+        here.net.of_links.push(index);
+        here.net.interfaces[at].protocol = u8::try_from(index).ok();
         Ok(())
     }
 

@@ -146,3 +146,23 @@ fn many_connections_side_by_side_do_not_mix() {
         assert_eq!(value(&summary, "bytes"), 800_000.0, "{name}");
     });
 }
+
+#[test]
+fn a_transport_of_one_link_serves_no_other() {
+    let transfers = |host: &str| {
+        let text = r#"
+            [hosts]
+            mobile = {}
+            laptop = {}
+            server = { app = "bulk-server", transport = "sctp", interfaces = { radio = { transport = "tcp" } } }
+            [links]
+            radio = { bearer = "wireline", delay = "10ms", between = ["mobile", "server"] }
+            lan = { bearer = "wireline", delay = "10ms", between = ["laptop", "server"] }
+            "#;
+        let bulk = format!("{host} = {{ app = {{ bulk = {{ size = \"10kB\", server = \"server\" }} }} }}");
+        let (_, values) = airloom_system_tests::play(&text.replace(&format!("{host} = {{}}"), &bulk), 10);
+        (values.get("transfers").copied().unwrap_or(0.0), values["malformed"] > 0.0)
+    };
+    assert_eq!(transfers("mobile"), (1.0, false));
+    assert_eq!(transfers("laptop"), (0.0, true), "there is no TCP at that link");
+}

@@ -70,6 +70,8 @@ pub(crate) struct Net {
     pub(crate) protocols: Vec<Box<dyn Protocol>>,
     /// Number in the IP header of each of them.
     pub(crate) numbers: Vec<u8>,
+    /// Those that are for the connections of some link alone.
+    pub(crate) of_links: Vec<usize>,
     /// All of them have their ports in the first four octets.
     pub(crate) leading_ports: bool,
     /// The host's own addresses as numbers, and where each of them stands.
@@ -462,8 +464,7 @@ impl Net {
         if !with_streams {
             return usual;
         }
-        let is_of_a_link = |n: usize| self.interfaces.iter().any(|i| i.protocol.map(usize::from) == Some(n));
-        let shared = (0..self.protocols.len()).filter(|n| !is_of_a_link(*n));
+        let shared = (0..self.protocols.len()).filter(|n| !self.of_links.contains(n));
         let mut all = std::iter::once(usual).chain(shared);
         all.find(|n| self.protocols.get(*n).is_some_and(|p| p.has_streams())).unwrap_or(usual)
     }

@@ -91,6 +91,14 @@ impl Net {
         mut packet: Packet,
     ) -> Result<Option<(u16, Datagram)>, Error> {
         let header = Ip::parse(packet.head())?;
+        let Some(protocol) =
+            self.protocol_here(at.routes, (header.protocol, ip::key(header.source)), protocol)
+        else {
+            if header.protocol == ip::protocol::UDP {
+                return self.receive_udp(at.cx, at.routes, &header, packet);
+            }
+            return Err(Error::Malformed("protocol"));
+        };
         if header.protocol == ip::protocol::UDP {
             let listens = self.stream_app(at.local, protocol, ports.0).is_some();
             if !listens && self.datagram_app(ports.0).is_some() {
@@ -155,7 +163,9 @@ impl Net {
     ) -> Result<(), Error> {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return Ok(()) };
         let ports = connection.ports;
-        if self.stream_app(at.local, protocol, ports.0).is_some() {
+        if let Some(protocol) = self.protocol_here(at.routes, (header.protocol, header.source), protocol)
+            && self.stream_app(at.local, protocol, ports.0).is_some()
+        {
             let mut unit = packet.duplicate();
             unit.strip(header.header_len);
             if connection.transport.yields_to(&unit) {
@@ -198,6 +208,21 @@ impl Net {
         Ok(())
     }
 
+    /// Which of the host's protocols takes a unit of this number from this source that is no connection's: where links
+    /// have protocols of their own, that of the link by which the source is reached, or one for all links. `first` is
+    /// the first one with the number.
+    #[inline]
+    fn protocol_here(&self, routes: &mut Routes, from: (u8, u128), first: usize) -> Option<usize> {
+        if self.of_links.is_empty() { Some(first) } else { self.protocol_by_link(routes, from) }
+    }
+
+    #[inline(never)]
+    fn protocol_by_link(&self, routes: &mut Routes, (number, source): (u8, u128)) -> Option<usize> {
+        let own = routes.lookup(self.index, source).and_then(|hop| self.protocol_over(hop));
+        let for_all = (0..self.numbers.len()).filter(|n| !self.of_links.contains(n));
+        own.into_iter().chain(for_all).find(|n| self.numbers[*n] == number)
+    }
+
     /// Feeds a new connection, unless its application has to be asked first.
     fn first_unit(&mut self, cx: &mut Cx, slot: u32, ecn: u8, unit: Packet) {
         let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
@@ -223,8 +248,6 @@ impl Net {
         let app = self.stream_app(local, protocol, ports.0)?;
         let (path, hop) = self.way(routes, header.source)?;
         let path = Path { local: header.destination, ..path };
-        let own = self.protocol_over(hop).filter(|own| self.numbers[*own] == header.protocol);
-        let protocol = own.unwrap_or(protocol);
         // The opener numbered the flow; a real peer's packets have a number from the port.
         let flow = if unit.flow() == 0 { cx.records.next_flow() } else { unit.flow() };
         let who = Identity { host: self.index as u16, flow };
