@@ -289,9 +289,17 @@ impl Builder {
         let protocol = self.made(host, kind, config, &name)?;
         let here = &mut self.world.hosts[host.0 as usize];
         let index = here.net.protocols.len();
+        // Connections name their protocol by an octet.
+        let Ok(number) = u8::try_from(index) else {
+            let message = format!(
+                "a host has at most {} transports, those of its links included",
+                u8::MAX as usize + 1
+            );
+            return Err(self.fail(host, ConfigError::at("interfaces", message)));
+        };
         here.add_protocol(protocol);
         here.net.of_links.push(index);
-        here.net.interfaces[at].protocol = u8::try_from(index).ok();
+        here.net.interfaces[at].protocol = Some(number);
         Ok(())
     }
 

@@ -171,3 +171,21 @@ fn more_observation_points_than_a_run_has_are_refused_at_the_link() {
     let text = format!("{hosts}l = {{ bearer = \"mlppp\", between = [\"a\", \"b\"], {deep} }}\n");
     assert_eq!(check(&text).unwrap_err().to_string(), format!("s.toml:5:5: links.l: {refused}"));
 }
+
+#[test]
+fn more_transports_of_links_than_a_host_can_have_are_refused() {
+    let with = |links: usize| {
+        let all = |one: fn(usize) -> String| (0..links).map(one).collect::<Vec<_>>();
+        let interfaces = all(|n| format!("l{n} = {{ transport = \"tcp\" }}")).join(", ");
+        let hosts = all(|n| format!("b{n} = {{}}\n")).concat();
+        let links =
+            all(|n| format!("l{n} = {{ bearer = \"wireline\", between = [\"a\", \"b{n}\"] }}\n")).concat();
+        check(&format!("[hosts]\na = {{ interfaces = {{ {interfaces} }} }}\n{hosts}[links]\n{links}"))
+    };
+    assert_eq!(with(255), Ok(()));
+    let error = with(256).unwrap_err().to_string();
+    assert!(
+        error.starts_with("s.toml:2:20: hosts.a.interfaces: a host has at most 256 transports"),
+        "{error}"
+    );
+}
