@@ -47,8 +47,35 @@ pub struct LinkId(pub u32);
 pub struct BuildError {
     /// The host or link.
     pub component: String,
+    /// Which of the components of a host, if it is one of them.
+    pub part: Option<Part>,
     /// What is wrong with it.
     pub error: ConfigError,
+}
+
+/// A component of a host, by its place there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// An application.
+    App(usize),
+    /// The proxy.
+    Proxy,
+    /// A transport of all links.
+    Transport(usize),
+    /// That of the link with this name.
+    Interface(String),
+}
+
+impl BuildError {
+    /// Of a host or link as a whole.
+    pub(crate) fn new(component: impl Into<String>, error: ConfigError) -> BuildError {
+        BuildError { component: component.into(), part: None, error }
+    }
+
+    /// The same, of a component of the host.
+    pub(crate) fn of(self, part: Part) -> BuildError {
+        BuildError { part: Some(part), ..self }
+    }
 }
 
 /// How hosts call the one that leads to the machine that the laboratory is on.
@@ -169,7 +196,7 @@ impl Builder {
         near: &[HostId],
         far: HostId,
     ) -> Result<LinkId, BuildError> {
-        let fail = |error| BuildError { component: format!("link {name}"), error };
+        let fail = |error| BuildError::new(format!("link {name}"), error);
         let entry = airloom_bearers::find(kind)
             .ok_or_else(|| fail(ConfigError::at("bearer", format!("there is no bearer `{kind}`"))))?;
         let mut parts = self.parts(name, near.len());
@@ -204,7 +231,7 @@ impl Builder {
             ends.near.push(at);
         }
         ends.far = self.attach(far, link, name)?;
-        let fail = |error| BuildError { component: format!("link {name}"), error };
+        let fail = |error| BuildError::new(format!("link {name}"), error);
         self.parts(name, ends.near.len()).check_points().map_err(fail)?;
         self.world.routes.ends.push(ends);
         let tells = bearer.tells_events();
@@ -236,7 +263,7 @@ impl Builder {
         if (slot.bearer.grade() == Grade::Radio) != (grade == Grade::Radio) {
             let message = format!("this bearer's grade is {}", slot.bearer.grade().name());
             let error = ConfigError::at("grade", message);
-            return Err(BuildError { component: format!("links.{}", slot.name), error });
+            return Err(BuildError::new(format!("links.{}", slot.name), error));
         }
         slot.forced = Some(grade);
         Ok(())
@@ -247,7 +274,7 @@ impl Builder {
         for address in &addresses {
             if !self.world.routes.place(*address, host, link) {
                 let error = ConfigError { path: Vec::new(), message: format!("{address} is taken already") };
-                return Err(BuildError { component: format!("link {name}"), error });
+                return Err(BuildError::new(format!("link {name}"), error));
             }
         }
         let here = &mut self.world.hosts[host as usize];
@@ -361,7 +388,7 @@ impl Builder {
     }
 
     fn fail(&self, host: HostId, error: ConfigError) -> BuildError {
-        BuildError { component: format!("host {}", self.world.hosts[host.0 as usize].name), error }
+        BuildError::new(format!("host {}", self.world.hosts[host.0 as usize].name), error)
     }
 
     fn furnish(

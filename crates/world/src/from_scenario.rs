@@ -8,7 +8,7 @@ use airloom_base::{App, ConfigError};
 use airloom_bearers::faults::Faulty;
 use serde_json::{Value, json};
 
-use crate::builder::{BuildError, Builder, End, HostId, LinkId, NAME_SERVER};
+use crate::builder::{BuildError, Builder, End, HostId, LinkId, NAME_SERVER, Part};
 use crate::port::RealTcp;
 use crate::scenario::{Component, Destination, Host, Prefix, RecordKind, Scenario};
 use crate::world::World;
@@ -40,7 +40,7 @@ impl Scenario {
             }
         }
         for link in &self.links {
-            let fail = |error| BuildError { component: format!("links.{}", link.name), error };
+            let fail = |error| BuildError::new(format!("links.{}", link.name), error);
             let unknown = || ConfigError::at("bearer", format!("there is no bearer `{}`", link.bearer.name));
             let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| fail(unknown()))?;
             b.mtu(link.mtu);
@@ -86,7 +86,7 @@ impl Scenario {
         for (name, app) in edges {
             let at = self.hosts.iter().position(|h| h.name == name);
             let unknown = || ConfigError::at("hosts", format!("there is no host `{name}`"));
-            let at = at.ok_or_else(|| BuildError { component: "hosts".to_owned(), error: unknown() })?;
+            let at = at.ok_or_else(|| BuildError::new("hosts", unknown()))?;
             b.app_at_the_edge(hosts[at], app);
         }
         self.ask(&mut b);
@@ -106,19 +106,21 @@ impl Scenario {
             b.port_device(id, host.settings.port);
             return Ok(());
         }
-        for transport in &host.settings.transports {
-            b.transport(id, &transport.name, &transport.given)?;
+        for (n, transport) in host.settings.transports.iter().enumerate() {
+            let made = b.transport(id, &transport.name, &transport.given);
+            made.map_err(|error| error.of(Part::Transport(n)))?;
         }
-        for (link, transport) in &host.settings.interfaces {
-            let Some(link) = self.links.iter().position(|l| l.name == *link) else { continue };
-            b.transport_on(id, LinkId(link as u32), &transport.name, &transport.given)?;
+        for (name, transport) in &host.settings.interfaces {
+            let Some(link) = self.links.iter().position(|l| l.name == *name) else { continue };
+            let made = b.transport_on(id, LinkId(link as u32), &transport.name, &transport.given);
+            made.map_err(|error| error.of(Part::Interface(name.clone())))?;
         }
         let far_end = self.far_end(host);
-        for app in &host.settings.apps {
-            b.app(id, &app.name, &app.given, far_end)?;
+        for (n, app) in host.settings.apps.iter().enumerate() {
+            b.app(id, &app.name, &app.given, far_end).map_err(|error| error.of(Part::App(n)))?;
         }
         if let Some(proxy) = &host.settings.proxy {
-            b.proxy(id, &proxy.name, &proxy.given, far_end)?;
+            b.proxy(id, &proxy.name, &proxy.given, far_end).map_err(|error| error.of(Part::Proxy))?;
         }
         Ok(())
     }

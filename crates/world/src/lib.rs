@@ -26,7 +26,7 @@ mod summary;
 mod work;
 mod world;
 
-pub use builder::{BuildError, Builder, End, HostId, LinkId};
+pub use builder::{BuildError, Builder, End, HostId, LinkId, Part};
 pub use host::Totals;
 pub use port::{PortDevice, PortId, PortInfo, RealTcp};
 pub use summary::Books;

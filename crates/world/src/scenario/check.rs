@@ -5,11 +5,11 @@ use airloom_base::Change;
 use super::document::Document;
 use super::errors::ScenarioError;
 use super::hosts::group_of;
-use super::read::unknown;
+use super::read::{one_or_more, unknown};
 use super::registries::Registries;
 use super::schema::{Scenario, TimelineEntry, matches};
-use super::tree::Node;
-use crate::builder::BuildError;
+use super::tree::{Kind, Node};
+use crate::builder::{BuildError, Part};
 use crate::world::World;
 
 impl Document {
@@ -25,15 +25,14 @@ impl Document {
 
     /// What was wrong with a component when it was built, at its line.
     pub fn explain(&self, fault: &BuildError) -> ScenarioError {
-        let BuildError { component, error } = fault;
+        let BuildError { component, part, error } = fault;
         let (family, name) = component.split_once(['.', ' ']).unwrap_or((component, ""));
         let family = if family.starts_with("link") { "links" } else { "hosts" };
         let name = if family == "hosts" { group_of(name) } else { name };
         let mut path = vec![family.to_owned(), name.to_owned()];
-        if let Some(host) = self.root().get("hosts").filter(|_| family == "hosts").and_then(|h| h.get(name)) {
-            path.extend(inside_host(host, &error.path));
-        } else {
-            path.extend(error.path.iter().cloned());
+        match self.root().get(family).and_then(|hosts| hosts.get(name)).zip(part.as_ref()) {
+            Some((host, part)) => path.extend(inside_host(host, part, &error.path)),
+            None => path.extend(error.path.iter().cloned()),
         }
         self.error(&path, error.message.clone())
     }
@@ -82,35 +81,38 @@ pub(super) fn key_of(change: &Change) -> &'static str {
     }
 }
 
-/// The way from a host's table to the value that `path`, which begins in the table of one of its components, means:
-/// in the first component that has such a value.
-fn inside_host(host: &Node, path: &[String]) -> Vec<String> {
-    let whole = |head: &[&str]| -> Option<Vec<String>> {
-        let mut way: Vec<String> = head.iter().map(|s| (*s).to_owned()).collect();
-        way.extend(path.iter().cloned());
-        let mut node = Some(host);
-        for segment in &way {
-            node = node.and_then(|n| n.step(segment));
-        }
-        node.map(|_| way)
+/// The way from a host's table to the value that `path`, which begins in the table of this component, means.
+fn inside_host(host: &Node, part: &Part, path: &[String]) -> Vec<String> {
+    let (mut way, number) = match part {
+        Part::App(number) => (vec!["app"], *number),
+        Part::Proxy => (vec!["proxy"], 0),
+        Part::Transport(number) => (vec!["transport"], *number),
+        Part::Interface(link) => (vec!["interfaces", link, "transport"], 0),
     };
-    for family in ["app", "proxy", "transport"] {
-        let Some(node) = host.get(family) else { continue };
-        let names = |n: &Node| n.entries().unwrap_or(&[]).iter().map(|e| e.key.clone()).collect::<Vec<_>>();
-        let found = names(node).iter().find_map(|name| whole(&[family, name])).or_else(|| {
-            let items = (0..).map_while(|i: usize| Some((i.to_string(), node.step(&format!("[{i}]"))?)));
-            items.into_iter().find_map(|(i, item)| {
-                names(item).iter().find_map(|name| whole(&[family, &i, name])).filter(|_| !path.is_empty())
-            })
-        });
-        if let Some(way) = found.filter(|_| !path.is_empty()) {
-            return way;
-        }
-    }
-    // Nothing of the kind was written: a default was the trouble, most likely an application's.
-    if path.first().is_some_and(|p| p == "transport" || p == "proxy") {
-        path.to_vec()
-    } else {
-        vec!["app".to_owned()]
-    }
+    let node = way.iter().try_fold(host, |node, key| node.step(key));
+    let place = node.map(|node| place_of(node, number)).unwrap_or_default();
+    way.extend(place.iter().map(String::as_str));
+    let component = way.iter().try_fold(host, |node, key| node.step(key));
+    // An application may have to say something about its host.
+    let is_of_host = path.first().is_some_and(|key| {
+        let is_written = |node: Option<&Node>| node.is_some_and(|node| node.get(key).is_some());
+        ["transport", "proxy", "interfaces"].contains(&key.as_str())
+            && is_written(Some(host))
+            && !is_written(component)
+    });
+    let before = if is_of_host { &[] } else { way.as_slice() };
+    before.iter().map(|key| (*key).to_owned()).chain(path.iter().cloned()).collect()
+}
+
+/// The way from the value of `app` or the like to the table of the component of this number: a name, a table with a key
+/// for each component, or a list of these.
+fn place_of(node: &Node, number: usize) -> Vec<String> {
+    let is_list = matches!(node.kind, Kind::List(_));
+    let items = one_or_more(node).iter().enumerate().flat_map(|(n, item)| {
+        let place = is_list.then(|| n.to_string());
+        let names =
+            item.entries().map_or(vec![None], |all| all.iter().map(|e| Some(e.key.clone())).collect());
+        names.into_iter().map(move |name| place.clone().into_iter().chain(name).collect())
+    });
+    items.into_iter().nth(number).unwrap_or_default()
 }

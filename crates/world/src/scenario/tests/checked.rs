@@ -52,6 +52,35 @@ fn what_only_building_finds_is_said_with_its_line() {
 }
 
 #[test]
+fn what_only_building_finds_is_said_of_the_component_that_has_it() {
+    for (host, expected) in [
+        (
+            "app = [{ ping = { server = \"b\" } }, { bulk = { server = \"no\" } }]",
+            "hosts.a.app[1].bulk.server: there is no host `no`",
+        ),
+        (
+            "app = [\"ping\", { bulk = {}, ping = { server = \"no\" } }]",
+            "hosts.a.app[1].ping.server: there is no host `no`",
+        ),
+        (
+            "app = { bulk = { server = \"b\" }, ping = { server = \"no\" } }",
+            "hosts.a.app.ping.server: there is no host `no`",
+        ),
+        (
+            "app = { ping = { server = \"b\" } }, proxy = { split-tcp = { mode = \"addressed\", server = \"no\" } }",
+            "hosts.a.proxy.split-tcp.server: ",
+        ),
+    ] {
+        let text = GOOD.lines().map(|line| match line.strip_prefix("a = ") {
+            Some(_) => format!("a = {{ {host} }}\n"),
+            None => format!("{line}\n"),
+        });
+        let error = check(&text.collect::<String>()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn options_are_checked_by_building_too() {
     let mut document = Document::read("s.toml", GOOD.as_bytes()).unwrap();
     document.set(&Registries::built_in(), "hosts.a.app.0.ping.server", "nowhere").unwrap();

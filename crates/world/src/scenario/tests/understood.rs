@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::{Destination, Document, RecordKind, Scenario, Until};
 use super::{CHAIN, GRAPH, fakes, parse, with};
-use crate::builder::BuildError;
+use crate::builder::{BuildError, Part};
 
 fn names(scenario: &Scenario) -> Vec<&str> {
     scenario.hosts.iter().map(|h| h.name.as_str()).collect()
@@ -381,18 +381,29 @@ fn the_limit_grows_with_a_run_that_is_asked_to_be_longer() {
 
 #[test]
 fn a_fault_of_a_component_when_it_is_built_is_shown_with_its_line() {
-    let said = |component: &str, path: &[&str]| {
+    let said = |component: &str, part: Option<Part>, path: &[&str]| {
         let path = path.iter().map(|s| (*s).to_owned()).collect();
-        let fault =
-            BuildError { component: component.into(), error: ConfigError { path, message: "no".into() } };
+        let error = ConfigError { path, message: "no".into() };
+        let fault = BuildError { component: component.into(), part, error };
         Document::read("s.toml", GRAPH.replace("size = \"1MB\"", "size = \"1MB\", server = \"x\"").as_bytes())
             .unwrap()
             .explain(&fault)
             .to_string()
     };
-    assert_eq!(said("host mobile[2]", &["server"]), "s.toml:5:52: hosts.mobile.app[1].fetch.server: no");
-    assert_eq!(said("hosts.mobile[2]", &["http"]), "s.toml:5:7: hosts.mobile.app: no", "a default");
-    assert_eq!(said("host gateway", &["transport"]), "s.toml:12:1: hosts.gateway: no");
-    assert_eq!(said("links.radio", &[]), "s.toml:19:1: links.radio: no");
-    assert_eq!(said("link lan", &["rate", "uplink"]), "s.toml:25:8: links.lan.rate: no");
+    assert_eq!(
+        said("host mobile[2]", Some(Part::App(1)), &["server"]),
+        "s.toml:5:52: hosts.mobile.app[1].fetch.server: no"
+    );
+    let default = said("hosts.mobile[2]", Some(Part::App(1)), &["http"]);
+    assert_eq!(default, "s.toml:5:27: hosts.mobile.app[1].fetch: no");
+    assert_eq!(
+        said("host mobile[2]", Some(Part::App(0)), &["server"]),
+        "s.toml:5:8: hosts.mobile.app[0]: no"
+    );
+    assert_eq!(
+        said("host gateway", Some(Part::Transport(0)), &["transport"]),
+        "s.toml:12:1: hosts.gateway: no"
+    );
+    assert_eq!(said("links.radio", None, &[]), "s.toml:19:1: links.radio: no");
+    assert_eq!(said("link lan", None, &["rate", "uplink"]), "s.toml:25:8: links.lan.rate: no");
 }
