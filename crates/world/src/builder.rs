@@ -164,7 +164,7 @@ impl Builder {
     }
 
     /// Gives a host a route that wins over shortest paths. Hosts on its own links it reaches straight all the same,
-    /// unless the route leads to that one address.
+    /// unless the prefix of the route is as long as that of the link's network, or longer.
     pub fn route(&mut self, host: HostId, network: IpAddr, bits: u8, link: LinkId, via: HostId) {
         self.world.routes.given[host.0 as usize].push(Route { network, bits, link: link.0, via: via.0 });
     }
@@ -206,7 +206,15 @@ impl Builder {
         let base = 0x0A00_0000 + ((self.world.links.len() as u32) << 8);
         let end = |host, n: usize| End { host, addresses: vec![Ipv4Addr::from(base + n as u32).into()] };
         let stations = near.iter().enumerate().map(|(n, host)| end(*host, n + 2)).collect();
-        self.link_with(name, bearer, stations, end(far, 1))
+        let link = self.link_with(name, bearer, stations, end(far, 1))?;
+        self.networks(link, 24, 128);
+        Ok(link)
+    }
+
+    /// Says the prefix lengths of a link's networks, of IPv4 and of IPv6: what is not said is a network for each
+    /// address.
+    pub fn networks(&mut self, link: LinkId, bits: u8, bits6: u8) {
+        self.world.routes.networks[link.0 as usize] = [bits, bits6];
     }
 
     /// Adds a link with this bearer and these addresses.
@@ -234,6 +242,7 @@ impl Builder {
         let fail = |error| BuildError::new(format!("link {name}"), error);
         self.parts(name, ends.near.len()).check_points().map_err(fail)?;
         self.world.routes.ends.push(ends);
+        self.world.routes.networks.push([32, 128]);
         let tells = bearer.tells_events();
         let only_by_deadline = bearer.delivers_by_deadline() && !tells;
         self.world.links.push(LinkSlot {

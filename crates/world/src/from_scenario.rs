@@ -57,6 +57,7 @@ impl Scenario {
             let end =
                 |i: &crate::scenario::Interface| End { host: hosts[i.host], addresses: link.addresses(i) };
             let id = b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
+            b.networks(id, link.subnet.length, link.subnet6.length);
             if let Some(grade) = link.grade {
                 b.grade(id, grade)?;
             }

@@ -39,11 +39,6 @@ impl Route {
         let mask = u128::MAX.checked_shl(128 - bits.min(128)).unwrap_or(0);
         (ip::key(self.network) ^ address) & mask == 0
     }
-
-    /// Does it lead to one address only?
-    fn is_exact(&self) -> bool {
-        self.bits >= if self.network.is_ipv4() { 32 } else { 128 }
-    }
 }
 
 /// Ends of a link: the stations' hosts and the far host, each with its interface number.
@@ -57,6 +52,8 @@ pub(crate) struct Ends {
 #[derive(Default)]
 pub(crate) struct Routes {
     pub(crate) ends: Vec<Ends>,
+    /// Prefix lengths of each link's own networks, of IPv4 and of IPv6; longest where nobody said them.
+    pub(crate) networks: Vec<[u8; 2]>,
     /// Links of each host, in order of its interfaces.
     pub(crate) attached: Vec<Vec<u32>>,
     /// May datagrams of others pass through the host?
@@ -151,9 +148,10 @@ impl Routes {
             return Some(Hop::Local);
         }
         let on_link = place.is_some_and(|(_, link)| self.interface(host, link).is_some());
-        // As in a kernel, where the network of an own link is a longer prefix than that of most given routes.
-        let given =
-            self.given[host as usize].iter().filter(|r| r.covers(address) && (!on_link || r.is_exact()));
+        // As in a kernel, to which the network of an own link is a route too: the longest prefix wins. Of two as long
+        // the given one does, which was written for something.
+        let own = place.filter(|_| on_link).map_or(0, |(_, link)| self.bits_of(link, address));
+        let given = self.given[host as usize].iter().filter(|r| r.covers(address) && r.bits >= own);
         if let Some(route) = given.max_by_key(|r| r.bits) {
             return self.over(host, route.link, Some(route.via));
         }
@@ -164,6 +162,12 @@ impl Routes {
         let step = self.first_step(host, owner, link, |_| true);
         let (first_link, next) = step.or_else(|| self.first_step_to(host, owner))?;
         self.over(host, first_link, Some(next))
+    }
+
+    /// Prefix length of the link's network that is of the family of `address`.
+    fn bits_of(&self, link: u32, address: u128) -> u8 {
+        let family = usize::from(!ip::is_v4_key(address));
+        self.networks.get(link as usize).map_or([32, 128][family], |bits| bits[family])
     }
 
     /// The way from `host` through forwarding hosts other than `owner` to one on `target`; gives the first link, which
@@ -338,6 +342,24 @@ mod tests {
         let mut r = cell();
         r.given[2] = vec![route("10.0.0.3", 32)];
         assert_eq!(r.lookup(2, key("10.0.0.3")), Some(given));
+    }
+
+    #[test]
+    fn a_route_wins_over_the_network_of_an_own_link_where_its_prefix_is_as_long() {
+        let straight =
+            Hop::Link { link: 0, interface: 0, direction: Direction::Downlink, station: Station(1) };
+        let given = Hop::Link { link: 1, interface: 1, direction: Direction::Uplink, station: Station(0) };
+        for (network, bits, expected) in [
+            ("10.0.0.0", 23, straight),
+            ("10.0.0.0", 24, given),
+            ("10.0.0.0", 25, given),
+            ("10.0.0.128", 25, straight),
+        ] {
+            let mut r = cell();
+            r.networks = vec![[24, 64]; 2];
+            r.given[2] = vec![Route { network: network.parse().unwrap(), bits, link: 1, via: 3 }];
+            assert_eq!(r.lookup(2, key("10.0.0.3")), Some(expected), "{network}/{bits}");
+        }
     }
 
     #[test]

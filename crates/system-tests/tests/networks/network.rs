@@ -85,6 +85,24 @@ fn a_datagram_without_a_way_is_not_sent_and_the_run_goes_on() {
 }
 
 #[test]
+fn a_route_may_lead_to_a_link_of_its_own_over_another_one() {
+    let rtt = |to: &str| {
+        let text = format!(
+            r#"
+            [hosts]
+            a = {{ app = {{ ping = {{ server = "b", count = 2 }} }}, routes = [{{ to = "{to}", via = "b", link = "slow" }}] }}
+            b = {{}}
+            [links]
+            fast = {{ bearer = "wireline", delay = "1ms", between = ["a", "b"] }}
+            slow = {{ bearer = "wireline", delay = "10ms", between = ["a", "b"] }}
+            "#
+        );
+        (value(&run(build(&text)), "rtt_min_s") * 1e3).round()
+    };
+    assert_eq!(["fast", "b", "10.77.0.0/25", "10.77.0.0/16"].map(rtt), [20.0, 20.0, 20.0, 2.0]);
+}
+
+#[test]
 fn a_router_answers_whoever_asks_from_behind_the_next_one() {
     let wires =
         ["l1", "l2", "l3"].map(|name| format!("{name} = {{ bearer = \"wireline\", delay = \"10ms\" }}\n"));
