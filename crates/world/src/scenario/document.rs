@@ -1,6 +1,7 @@
 //! A scenario file that was read but not yet understood: its values, and where each of them stands.
 
 use super::errors::{ScenarioError, line_and_column};
+use super::json_text::Unique;
 use super::overrides::{self, Override};
 use super::read::{Fault, unknown};
 use super::registries::Registries;
@@ -59,10 +60,16 @@ impl Document {
             return Err(error(offset, format!("the character U+{code:04X} does not belong in a text file")));
         }
         let mut root = if text.trim_start().starts_with('{') {
-            let value = serde_json::from_str(&text).map_err(|e| ScenarioError {
-                line: u32::try_from(e.line()).ok(),
-                column: u32::try_from(e.column()).ok().map(|c| c.max(1)),
-                ..error(0, format!("not JSON: {}", e.to_string().split(" at line ").next().unwrap_or("")))
+            let Unique(value) = serde_json::from_str(&text).map_err(|e| {
+                let said = e.to_string();
+                let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+                // What is JSON is refused for its keys only.
+                let message = if e.is_data() { said.to_owned() } else { format!("not JSON: {said}") };
+                ScenarioError {
+                    line: u32::try_from(e.line()).ok(),
+                    column: u32::try_from(e.column()).ok().map(|c| c.max(1)),
+                    ..error(0, message)
+                }
             })?;
             Node::from_json(&value)
         } else {

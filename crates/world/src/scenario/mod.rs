@@ -8,7 +8,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `document` | reading, options, the line of a fault |
+//! | `document`, `json_text` | reading, options, the line of a fault |
 //! | `tree`, `read`, `errors` | values with places; typed values; the sentence |
 //! | `parse` | the order of the parts: `hosts`, `links` (with `short_form` and `addresses`), `routes`, `timeline`, `run` |
 //! | `overrides` | `--set` |
@@ -30,6 +30,7 @@ mod environments;
 mod errors;
 mod hosts;
 mod json_schema;
+mod json_text;
 mod links;
 mod live;
 mod load;

@@ -206,6 +206,18 @@ fn a_host_may_have_several_transports_and_the_first_leads() {
 }
 
 #[test]
+fn a_key_that_is_twice_in_json_is_refused_as_in_toml() {
+    let json = parse(CHAIN).unwrap().to_json().to_string();
+    assert_eq!(parse(&json), parse(CHAIN));
+    let twice = json.replacen("{\"", "{ \"seed\": 1,\n\"seed\": 2, \"", 1);
+    assert_eq!(parse(&twice).unwrap_err().to_string(), "s.toml:2:6: `seed` is here twice");
+    let inside = json.replacen("\"gateway\":", "\"gateway\":{},\n\"\\u0067ateway\":", 1);
+    assert_ne!(inside, json);
+    assert_eq!(parse(&inside).unwrap_err().to_string(), "s.toml:2:14: `gateway` is here twice");
+    assert_eq!(parse("{ 1").unwrap_err().to_string(), "s.toml:1:3: not JSON: key must be a string");
+}
+
+#[test]
 fn a_byte_order_mark_and_other_line_ends_change_nothing() {
     let other = format!("\u{feff}{}", CHAIN.replace('\n', "\r\n"));
     assert_eq!(parse(&other).unwrap(), parse(CHAIN).unwrap());
