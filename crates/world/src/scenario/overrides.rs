@@ -76,6 +76,9 @@ fn set(
         node = node.step_mut(segment).ok_or_else(|| "no such key".to_owned())?;
     }
     open_short_form(node, &made.path, parents.len(), place);
+    if node.step(last).is_none() {
+        known_name(node, &made.path)?;
+    }
     let mut given = value_of(value, place);
     renamed::below(&mut given, last, met);
     insert(node, last, given, place).map_err(|what| cannot(parents, &what, last))?;
@@ -169,7 +172,7 @@ fn names_in(node: &Node) -> Vec<String> {
     }
 }
 
-/// A change does not invent hosts and links: a name that is not there is a slip.
+/// A change does not invent hosts, links and environments: a name that is not there is a slip.
 fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
     let (what, name) = match path {
         [family, name] if family == "hosts" => ("host", name),
@@ -264,8 +267,11 @@ fn open_short_form(node: &mut Node, path: &[String], depth: usize, place: Place)
     let entry = |key: &str, value: Node| Entry { key: key.to_owned(), key_place: place, value };
     let above: Vec<&str> = path[..depth].iter().map(String::as_str).collect();
     let table = match (above.as_slice(), &old.kind) {
-        // `app = "bulk"` stands for `app = { bulk = {} }`.
-        (["hosts", _, "app" | "transport" | "proxy"], Kind::String(name)) if name == next => {
+        // `app = "bulk"` stands for `app = { bulk = {} }`, in a list too.
+        (
+            ["hosts", _, "app" | "transport" | "proxy"] | ["hosts", _, "app" | "transport", _],
+            Kind::String(name),
+        ) if name == next => {
             vec![entry(name, Node::new(Kind::Table(Vec::new()), place))]
         }
         (["links", _], Kind::String(_)) => vec![entry("bearer", old)],

@@ -295,6 +295,21 @@ fn events_of_connections_bring_the_tables_that_those_of_other_layers_are_made_of
 }
 
 #[test]
+fn a_set_opens_the_short_form_of_one_of_several() {
+    let several = CHAIN.replace(
+        "app = \"http-server\", transport = \"tcp\"",
+        "app = [\"http-server\", \"fetch\"], transport = [\"tcp\", \"wsp\"]",
+    );
+    let sets = [("hosts.origin.app.1.fetch.size", "3kB"), ("hosts.origin.transport.0.tcp.profile", "linux")];
+    let s = with(&several, &sets).unwrap();
+    let settings = &s.hosts[2].settings;
+    assert_eq!(settings.apps[1].config["size"], "3kB");
+    assert_eq!(settings.transports[0].config["profile"], "linux");
+    let wrong = with(&several, &[("hosts.origin.app.1.ping.count", "3")]).unwrap_err().to_string();
+    assert!(wrong.ends_with("hosts.origin.app.1 is the text `fetch`, which has no `ping`"), "{wrong}");
+}
+
+#[test]
 fn setting_one_direction_keeps_the_default_of_the_other() {
     let s =
         with(GRAPH, &[("links.radio.rate.downlink", "2Mbit/s"), ("links.lan.delay.uplink", "3ms")]).unwrap();

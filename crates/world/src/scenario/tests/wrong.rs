@@ -90,6 +90,12 @@ fn wrong_options_are_named_as_they_were_typed() {
             "fetch",
             "--set hosts.phone.app=fetch: unknown host `phone`; valid: mobile, gateway, origin",
         ),
+        ("links.wlan", "cell", "--set links.wlan=cell: unknown link `wlan`; valid: radio, internet"),
+        (
+            "environments.rom",
+            "{ distance = 5 }",
+            "--set environments.rom={ distance = 5 }: unknown environment `rom`; there are none",
+        ),
         (
             "links.internet.rate",
             "-1Mbit/s",
