@@ -6,7 +6,9 @@
 //! ```
 //!
 //! At first a binding keeps address and port: nothing shows. From `first` on every datagram gets a new port (with `address`
-//! also a new address), and what comes for the old ones is not let in. Checksums are filled in at the edges, as always.
+//! also a new address), and what comes for the old ones is not let in. There are 32,768 bindings at most: where one
+//! more is needed, the eighth of them goes by which nothing was sent for longest (RFC 4787, 4.3: what goes out
+//! refreshes a binding). Checksums are filled in at the edges, as always.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -18,7 +20,7 @@ use airloom_wire::ip::{self, Brief, V4_HEADER, V6_HEADER, protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bindings at a time; datagrams that would need more do not pass.
+/// Bindings at a time.
 const MOST_BINDINGS: usize = 32_768;
 /// Ports that a new binding may get.
 const FIRST_PORT: u64 = 1024;
@@ -62,6 +64,13 @@ struct End {
     port: u16,
 }
 
+/// The end outside, and when something was sent by it last: the number of that datagram.
+#[derive(Clone, Copy)]
+struct Binding {
+    outside: End,
+    used: u64,
+}
+
 /// See the module.
 pub(super) struct Translator {
     config: Nat,
@@ -73,7 +82,9 @@ pub(super) struct Translator {
     scheduled: u64,
     /// Does it keep to its schedule?
     is_on: bool,
-    outward: BTreeMap<(u16, End), End>,
+    /// Datagrams that went out.
+    sent: u64,
+    outward: BTreeMap<(u16, End), Binding>,
     inward: BTreeMap<End, (u16, End)>,
 }
 
@@ -86,7 +97,7 @@ impl Translator {
             return Err(ConfigError::at("address", message).below("nat"));
         }
         let (outward, inward) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Translator { config, pools, ports, round: 0, scheduled: 0, is_on: true, outward, inward })
+        Ok(Translator { config, pools, ports, round: 0, scheduled: 0, is_on: true, sent: 0, outward, inward })
     }
 
     /// How often it has forgotten its bindings.
@@ -119,11 +130,13 @@ impl Translator {
 
     /// The binding of this end inside.
     fn bind(&mut self, station: u16, inside: End) -> Option<End> {
-        if let Some(outside) = self.outward.get(&(station, inside)) {
-            return Some(*outside);
+        self.sent += 1;
+        if let Some(binding) = self.outward.get_mut(&(station, inside)) {
+            binding.used = self.sent;
+            return Some(binding.outside);
         }
         if self.outward.len() >= MOST_BINDINGS {
-            return None;
+            self.drop_oldest();
         }
         let mut outside = inside;
         if self.round > 0 {
@@ -141,9 +154,18 @@ impl Translator {
         if self.inward.contains_key(&outside) {
             return None;
         }
-        self.outward.insert((station, inside), outside);
+        self.outward.insert((station, inside), Binding { outside, used: self.sent });
         self.inward.insert(outside, (station, inside));
         Some(outside)
+    }
+
+    /// Many at once: to look for the oldest one takes a walk through all.
+    fn drop_oldest(&mut self) {
+        let mut used: Vec<u64> = self.outward.values().map(|binding| binding.used).collect();
+        let last = *used.select_nth_unstable(MOST_BINDINGS / 8 - 1).1;
+        self.outward.retain(|_, binding| binding.used > last);
+        let outward = &self.outward;
+        self.inward.retain(|_, inside| outward.contains_key(inside));
     }
 
     /// A datagram goes out; `None` if it does not pass.
@@ -152,7 +174,7 @@ impl Translator {
         if let Kind::Error { about } = Kind::of(packet)? {
             // About a datagram that was let in: its destination is inside.
             let inside = end(&about, false)?;
-            let outside = *self.outward.get(&(station.0, inside))?;
+            let outside = self.outward.get(&(station.0, inside))?.outside;
             *packet = error(packet, about, false, inside, outside)?;
             return Some(());
         }
