@@ -28,9 +28,9 @@ impl Summary {
         self.prefix = if owner.is_empty() { String::new() } else { format!("{owner}.") };
     }
 
-    /// Sets a value. Not-a-number is left out: a number that does not exist is not printed.
+    /// Sets a value. What is no number, or not finite, is left out: a number that does not exist is not printed.
     pub fn set(&mut self, name: &str, value: f64) {
-        if !value.is_nan() {
+        if value.is_finite() {
             // Adding zero turns the negative zero, which is what the sum of no numbers is, into the usual one.
             self.values.push(&self.prefix, name, value + 0.0);
         }
@@ -158,6 +158,7 @@ mod tests {
         summary.set_owner("radio");
         summary.set("lost", 3.0);
         summary.set("lost_share", f64::NAN);
+        summary.set("busy_share", f64::INFINITY);
         summary.set_some("delay_ms", None);
         assert_eq!(names(&summary), ["events", "radio.lost"]);
         assert_eq!(summary.values["radio.lost"], 3.0);

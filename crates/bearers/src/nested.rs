@@ -30,6 +30,11 @@ impl Nested {
         Ok(Nested { name: entry.name, table })
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Builds it.
     ///
     /// # Errors

@@ -519,6 +519,12 @@ impl Config {
                 "the timeouts must be above zero, and the smallest not above the largest",
             );
         }
+        if self.rto_tick > self.rto_max {
+            return wrong(
+                "rto_tick",
+                "the clock of timeouts must not tick less often than the largest of them",
+            );
+        }
         //= RFC 9293 (3.8.6.3): an acknowledgement waits less than half a second (MUST-40).
         if self.ack_delay.is_zero() || self.ack_delay >= Duration::from_millis(500) {
             return wrong("ack_delay", "above zero and below 500ms");
@@ -607,6 +613,7 @@ mod tests {
         assert!(error(json!({ "window": 3 })).contains("receive_buffer"));
         assert!(error(json!({ "ack_delay": "1s" })).contains("below 500ms"));
         assert!(error(json!({ "mss": 20 })).contains("mss"));
+        assert!(error(json!({ "rto_tick": "2s", "rto_max": "1500ms" })).starts_with("rto_tick"));
     }
 
     #[test]

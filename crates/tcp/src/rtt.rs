@@ -113,7 +113,8 @@ impl Rtt {
     /// When a timer started now expires.
     #[inline]
     pub fn deadline(&self, config: &Config, now: Instant) -> Instant {
-        on_tick(config, now) + self.rto(config)
+        // A timeout below the clock's tick, too, ends after now.
+        on_tick(config, now) + self.rto(config).max(config.rto_tick)
     }
 
     pub fn back_off(&mut self) {
@@ -226,6 +227,15 @@ mod tests {
         // RTTVAR = 3/4 * 500 + 1/4 * |1000 - 1800| = 575; SRTT = 7/8 * 1000 + 1/8 * 1800 = 1100.
         rtt.sample(&config, ms(1800), 1);
         assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto(&config)), (ms(1100), ms(575), ms(3400)));
+    }
+
+    #[test]
+    fn a_timeout_below_the_tick_of_its_clock_ends_after_now() {
+        let config = Config { rto_tick: ms(2000), rto_initial: ms(1), ..Profile::Rfc.settings() };
+        let rtt = Rtt::new(&config);
+        for now in [0, 1, 1999, 2000].map(|n| Instant::from_nanos(n * 1_000_000)) {
+            assert!(rtt.deadline(&config, now) > now);
+        }
     }
 
     #[test]

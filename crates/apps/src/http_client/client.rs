@@ -571,9 +571,10 @@ impl Client {
         self.news = true;
         self.results.wasted += exchange.got;
         let mut job = exchange.job;
-        job.failures += u16::from(blame);
+        let is_last = blame && job.failures >= self.config.retries;
+        job.failures = job.failures.saturating_add(blame.into());
         //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
-        if exchange.posts || job.failures > self.config.retries {
+        if exchange.posts || is_last {
             self.results.failed += 1;
             let loaded =
                 Loaded { source: ObjectSource::Failed, job, exchange: Some(&exchange), flow: Some(flow) };

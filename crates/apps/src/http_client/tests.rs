@@ -186,6 +186,14 @@ fn an_object_fails_when_its_connections_fail_too_often() {
 }
 
 #[test]
+fn as_many_failures_as_can_be_allowed_have_an_end() {
+    let mut pair = pair(Config { objects: paths(&["/1"]), connections: 1, retries: u16::MAX, ..at_once() });
+    pair.net.refused.extend(0..=65_535);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [0.0, 1.0]);
+}
+
+#[test]
 fn a_server_that_closes_after_each_response_is_not_to_blame_for_the_rest() {
     let server = http_server::Config { max_requests: Some(3), ..Default::default() };
     let mut pair = pair_with(Config { connections: 1, pipeline: 8, retries: 0, ..ten() }, server);

@@ -304,9 +304,10 @@ impl Browser {
     /// A request failed: its object is asked for again, or has failed. What was sent is not sent twice.
     fn retry_or_fail(&mut self, now: Instant, mut job: Job) {
         let Some(page) = &mut self.page else { return };
-        job.failures += 1;
+        let is_last = job.failures >= self.config.retries;
+        job.failures = job.failures.saturating_add(1);
         let posts = self.plan.objects(page)[job.object as usize].posts().is_some();
-        if posts || job.failures > self.config.retries {
+        if posts || is_last {
             self.results.failed += 1;
             page.settle(job.object, false, now);
         } else {
@@ -342,8 +343,8 @@ impl Browser {
             return;
         }
         self.results.sessions_failed += 1;
-        self.failures += 1;
-        if self.failures <= self.config.retries {
+        if self.failures < self.config.retries {
+            self.failures += 1;
             return;
         }
         self.failures = 0;

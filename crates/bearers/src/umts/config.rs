@@ -49,12 +49,18 @@ pub struct UmtsDchConfig {
     pub rrc: Option<RrcConfig>,
 }
 
+/// The size of a PDU, of which everything else follows.
+pub(super) fn check_pdu(octets: u16) -> Result<(), ConfigError> {
+    if !(12..=625).contains(&octets) {
+        return Err(ConfigError::at("pdu_octets", "a PDU has 12 to 625 octets (42 for 336-bit blocks)"));
+    }
+    Ok(())
+}
+
 impl UmtsDchConfig {
     /// What the keys come to: transport formats, block format and unit of loss; or what is wrong.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
-        if !(12..=625).contains(&self.pdu_octets) {
-            return Err(ConfigError::at("pdu_octets", "a PDU has 12 to 625 octets (42 for 336-bit blocks)"));
-        }
+        check_pdu(self.pdu_octets)?;
         self.rlc.check()?;
         let per = self.loss.check_radio(Per::Pdu)?;
         Ok(Resolved {
@@ -121,6 +127,9 @@ mod tests {
         assert!(error(json!({ "loss": 1.1 })).contains("1.1 is not a probability"));
         assert!(error(json!({ "loss": { "per": "packet" } })).starts_with("loss.per: radio loses blocks"));
         assert!(error(json!({ "pdu_octets": 4 })).contains("12 to 625"));
+        for timer in ["timer_poll_periodic", "timer_status_periodic"] {
+            assert!(error(json!({ "rlc": { timer: "1us" } })).contains("0 (off), or at least 1ms"));
+        }
         assert!(error(json!({ "rlc": { "window": 0 } })).starts_with("rlc.window: a window has 1 to 4095"));
         assert!(error(json!({ "rlc": { "windw": 9 } })).contains("unknown field `windw`"));
         assert!(error(json!({ "rlc": { "discard": "never" } })).contains("`no-discard`, `timer`, `max-dat`"));

@@ -137,6 +137,12 @@ impl Vdeldrop {
         if config.every == Some(0) {
             return Err(ConfigError::at("every", "every 0th packet is none; 1 means all of them"));
         }
+        if config.over.name() == "vdeldrop" {
+            return Err(ConfigError::at(
+                "over",
+                "one `vdeldrop` is not over another: their counts have the same names",
+            ));
+        }
         if let Some(delay) = &config.delay {
             delay.check().map_err(|error| error.below("delay"))?;
         }

@@ -133,4 +133,6 @@ fn settings_that_make_no_sense_are_named() {
     let mut two = Parts::new(1, "wire", 2, &mut records);
     let error = super::build(&json!({ "every": 3 }), &mut two).err().unwrap();
     assert_eq!(error.path, ["over", "wireline"]);
+    let twice = super::build(&json!({ "every": 3, "over": { "vdeldrop": { "every": 3 } } }), &mut two);
+    assert!(twice.err().unwrap().to_string().contains("not over another"));
 }

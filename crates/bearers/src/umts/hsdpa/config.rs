@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use super::super::config::{Resolved, UmtsDchConfig};
+use super::super::config::{Resolved, UmtsDchConfig, check_pdu};
 use super::super::dch::TransportFormat;
 use super::super::rlc::am::AmConfig;
 use super::radio::{Category, Formats};
@@ -134,6 +134,7 @@ impl UmtsHsdpaConfig {
     /// The formats of the category; or what is wrong.
     pub(super) fn check(&self, mobiles: usize) -> Result<(Category, Formats), ConfigError> {
         let at = |key: &str, message: &str| Err(ConfigError::at(key, message.to_owned()));
+        check_pdu(self.pdu_octets)?;
         let Some(category) = Category::new(self.category) else {
             return at("category", "an HS-DSCH category is 1 to 12");
         };

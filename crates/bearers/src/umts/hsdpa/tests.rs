@@ -277,6 +277,9 @@ fn wrong_values_say_what_would_be_right() {
     assert!(error(json!({ "category": 13 })).starts_with("category: an HS-DSCH category is 1 to 12"));
     assert!(error(json!({ "snr": [1, 2, 3] })).contains("for each of the 2 mobiles: there are 3"));
     assert!(error(json!({ "snr": 1e9 })).contains("from -100 to 100"));
+    for octets in [0, 1, 2, 11] {
+        assert!(error(json!({ "pdu_octets": octets })).contains("12 to 625"));
+    }
     assert!(error(json!({ "fading": { "doppler": -1 } })).contains("0 to 1000 Hz"));
     assert!(error(json!({ "harq_processes": 0 })).contains("1 to 8"));
     assert!(error(json!({ "max_transmissions": 0 })).contains("1 to 16"));

@@ -226,6 +226,13 @@ fn a_byte_order_mark_and_other_line_ends_change_nothing() {
 }
 
 #[test]
+fn a_number_is_read_as_it_was_written() {
+    // To the last digit: a reader that is off by one there makes another run of the same scenario.
+    let written = 1.650_000_000_000_000_1_f64;
+    assert_eq!(serde_json::from_str::<f64>(&serde_json::to_string(&written).unwrap()).unwrap(), written);
+}
+
+#[test]
 fn a_seed_has_64_bits() {
     let s = with(CHAIN, &[("run.seed", "18446744073709551615")]).unwrap();
     assert_eq!(s.run.seed, u64::MAX);

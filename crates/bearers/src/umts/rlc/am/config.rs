@@ -143,6 +143,14 @@ impl AmConfig {
         if self.poll_window > 100 {
             return at("poll_window", "a percentage: 0 (off) to 100");
         }
+        for (key, timer) in [
+            ("timer_poll_periodic", self.timer_poll_periodic),
+            ("timer_status_periodic", self.timer_status_periodic),
+        ] {
+            if !timer.is_zero() && timer < Duration::from_millis(1) {
+                return at(key, "0 (off), or at least 1ms");
+            }
+        }
         //= TS 25.322 9.7.1: the network avoids configurations that can deadlock.
         if self.timer_poll.is_zero()
             && self.timer_poll_periodic.is_zero()
