@@ -167,6 +167,10 @@ impl Pcapng {
         std::iter::from_fn(move || {
             let head = body.get(at..at + 4)?;
             let (code, length) = (order.u16(head, 0), usize::from(order.u16(head, 2)));
+            // opt_endofopt: what may stand behind it is none.
+            if code == 0 {
+                return None;
+            }
             let value = body.get(at + 4..at + 4 + length)?;
             at += 4 + length.next_multiple_of(4);
             Some((code, value))

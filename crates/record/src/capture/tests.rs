@@ -129,6 +129,15 @@ fn blocks_are_read_in_both_orders_and_any_resolution() {
 }
 
 #[test]
+fn what_stands_behind_the_end_of_the_options_is_none() {
+    let described = described(false, 101, &[(2, b"mobile"), (0, b""), (2, b"gateway"), (9, &[9])]);
+    let file = [section(false), described, enhanced(false, 0, 7, &HEADER)].concat();
+    let mut reader = Reader::new(file.as_slice()).unwrap();
+    assert_eq!(reader.next_frame().unwrap().unwrap().at_ns, 7000);
+    assert_eq!(reader.interfaces()[0].name.as_deref(), Some("mobile"));
+}
+
+#[test]
 fn frames_without_a_time_and_of_the_old_block_are_read() {
     let old = [words(false, &[0, 0, 9, 2, 2]), b"ab".to_vec()].concat();
     let simple = [words(false, &[3]), b"abc".to_vec()].concat();
