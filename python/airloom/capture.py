@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from airloom.errors import UsageError
+
 #: Types of blocks (pcapng, sections 4.2 and 4.3), and options: an interface's name, a packet's comment and its number.
 _INTERFACE, _PACKET, _NAME, _COMMENT, _NUMBER = 1, 6, 2, 1, 5
+
+#: Octets of a block that has nothing in it.
+_SHORTEST = {_INTERFACE: 20, _PACKET: 32}
 
 
 class Captured(NamedTuple):
@@ -33,19 +38,23 @@ def packets(file: Path) -> Iterator[Captured]:
 
 
 def numbered(file: Path) -> Iterator[tuple[int, Captured]]:
-    """The same, each with its `pkt_id` in the packets table; 0 where it has none."""
+    """The same, each with its `pkt_id` in the packets table; 0 where it has none. Raises `UsageError` on damage."""
     data = file.read_bytes()
     names: list[str] = []
     at = 0
-    while at + 12 <= len(data):
-        kind, length = struct.unpack_from("<II", data, at)
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at) if at + 12 <= len(data) else (0, 0)
+        if length < _SHORTEST.get(kind, 12) or length % 4 or at + length > len(data):
+            raise UsageError(f"{file} is cut or corrupt")
         if kind == _INTERFACE:
-            names.append(_option(data[at + 16 : at + length - 4], _NAME).decode())
+            names.append(_option(data[at + 16 : at + length - 4], _NAME).decode(errors="replace"))
         elif kind == _PACKET:
             interface, high, low, captured = struct.unpack_from("<IIII", data, at + 8)
             begin = at + 28
+            if interface >= len(names) or captured > length - _SHORTEST[_PACKET]:
+                raise UsageError(f"{file} is cut or corrupt")
             options = data[begin + (captured + 3) // 4 * 4 : at + length - 4]
-            comment = _option(options, _COMMENT).decode()
+            comment = _option(options, _COMMENT).decode(errors="replace")
             packet = Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured], comment)
             yield int.from_bytes(_option(options, _NUMBER), "little"), packet
         at += length

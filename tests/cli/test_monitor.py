@@ -36,6 +36,10 @@ def test_what_is_not_there_is_said() -> None:
     other = al.load("umts-page", {"run.record": ["pcapng"]}).run()
     assert airloom("monitor", other.folder).code == 2
     assert airloom("monitor", Path("nowhere")).code == 2
+    capture = folder / "trace.pcapng"
+    capture.write_bytes(capture.read_bytes()[:-3])
+    cut = airloom("monitor", folder)
+    assert (cut.code, cut.err) == (2, f"airloom: {capture} is cut or corrupt\n")
 
 
 def test_the_scenario_with_people_records_a_circuit_of_each_unit() -> None:
