@@ -183,13 +183,32 @@ impl Header {
     /// Reads the header at the beginning of `octets`, and how many octets it has.
     #[inline]
     pub fn parse(octets: &[u8]) -> Result<(Header, usize), Error> {
+        let (mut header, len) = Header::fixed(octets)?;
+        let options = octets.get(MIN_HEADER..len).ok_or(Error::Truncated)?;
+        if !options.is_empty() {
+            header.options.parse(options)?;
+        }
+        Ok((header, len))
+    }
+
+    /// The same for a capture, which may have cut the options or show impossible ones: those before count. The length
+    /// is what the data offset says.
+    pub fn parse_leniently(octets: &[u8]) -> Result<(Header, usize), Error> {
+        let (mut header, len) = Header::fixed(octets)?;
+        let options = octets.get(MIN_HEADER..len.min(octets.len())).unwrap_or_default();
+        let _ = header.options.parse(options);
+        Ok((header, len))
+    }
+
+    /// What every header has, and how many octets it has with its options.
+    #[inline]
+    fn fixed(octets: &[u8]) -> Result<(Header, usize), Error> {
         let fixed: &[u8; MIN_HEADER] = octets.first_chunk().ok_or(Error::Truncated)?;
         let len = usize::from(fixed[12] >> 4) * 4;
         if len < MIN_HEADER {
             return Err(Error::DataOffset);
         }
-        let options = octets.get(MIN_HEADER..len).ok_or(Error::Truncated)?;
-        let mut header = Header {
+        let header = Header {
             source: be16(fixed, 0),
             destination: be16(fixed, 2),
             seq: be32(fixed, 4),
@@ -199,9 +218,6 @@ impl Header {
             urgent: be16(fixed, 18),
             options: Options::default(),
         };
-        if !options.is_empty() {
-            header.options.parse(options)?;
-        }
         Ok((header, len))
     }
 
@@ -564,5 +580,22 @@ mod tests {
                 assert!(emitted(&header).len() <= MAX_HEADER);
             }
         }
+    }
+
+    #[test]
+    fn of_a_header_that_was_cut_what_there_is_is_read() {
+        let (whole, len) = Header::parse(&SYN).unwrap();
+        assert_eq!(Header::parse_leniently(&SYN), Ok((whole, len)));
+        for captured in MIN_HEADER..SYN.len() {
+            let (header, length) = Header::parse_leniently(&SYN[..captured]).unwrap();
+            assert_eq!((length, header.seq, header.options.window_scale), (len, whole.seq, None));
+            assert_eq!(header.options.mss, whole.options.mss.filter(|_| captured >= 24));
+            assert_eq!(header.options.timestamps, whole.options.timestamps.filter(|_| captured >= 36));
+        }
+        assert_eq!(Header::parse_leniently(&SYN[..19]), Err(Error::Truncated));
+        let mut impossible = SYN;
+        impossible[25] = 0;
+        let (header, length) = Header::parse_leniently(&impossible).unwrap();
+        assert_eq!((length, header.options.mss, header.options.timestamps), (len, Some(1460), None));
     }
 }
