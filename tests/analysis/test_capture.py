@@ -1,6 +1,7 @@
 """`airloom analyze` beside tshark, on captures of ours and of other programs."""
 
 import json
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -169,6 +170,8 @@ def test_what_is_no_capture_is_said_in_a_line(tmp_path: Path) -> None:
         assert (done.code, done.out) == (2, "")
         assert why in done.err
         assert done.err.count("\n") <= 1
+    (tmp_path / "other.pcap").write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 127))
+    assert "link type 127 is not known" in inside("analyze", tmp_path / "other.pcap").err
     with pytest.raises(UsageError, match="longer than 0"):
         al.analyze(tmp_path / "picture.pcap", stall_s=0)
 

@@ -21,14 +21,14 @@ mod stall;
 mod trace;
 mod viewpoint;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use smart_default::SmartDefault;
 
 use airloom_base::lookup::Table;
 use airloom_record::Column;
-use airloom_record::capture::{Frame, Interface, Reader};
+use airloom_record::capture::{Frame, Interface, Reader, is_known_link};
 
 use connection::Connection;
 pub use connection::End;
@@ -170,6 +170,10 @@ impl Analyzer {
                     octets: *octets,
                 })
                 .collect(),
+            unknown_links: {
+                let links: BTreeSet<u16> = interfaces.iter().map(|i| i.link).collect();
+                links.into_iter().filter(|link| !is_known_link(*link)).collect()
+            },
             left_out: self.left_out,
             rows_left_out: self.trace.left_out,
             duration_s: report::seconds(self.last_ns.saturating_sub(first_ns)),

@@ -19,6 +19,8 @@ pub struct Report {
     pub fragments: u64,
     /// Segments that are there because they were dropped, by interface; they are in no connection.
     pub dropped: Vec<Dropped>,
+    /// Types of links whose frames were not looked into, since nobody here knows them.
+    pub unknown_links: Vec<u16>,
     /// Segments of connections beyond the number that is told apart.
     pub left_out: u64,
     /// Segments that are counted, but have no row in the trace.

@@ -573,3 +573,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn links_that_nobody_knows_are_named() {
+    let s = Script::begun();
+    for (link, expected) in [(101, vec![]), (127, vec![127])] {
+        let report =
+            analyze(Reader::new(s.file_of(link, usize::MAX).as_slice()).unwrap(), &Options::default()).report;
+        assert_eq!(report.unknown_links, expected);
+    }
+}

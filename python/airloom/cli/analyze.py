@@ -118,6 +118,8 @@ def _print(found: CaptureAnalysis, connection: int | None) -> None:
     headings += ["RTT (ms)", "stalls", "stalled (s)"]
     print_table(headings, [row for each in found.connections for row in _rows(each)])
     say(f"{report['frames']} frames, {report['segments']} segments of TCP in {report['duration_s']:.3f} s")
+    for link in report["unknown_links"]:
+        say(f"link type {link} is not known: its frames were not looked into")
     for dropped in report["dropped"]:
         say(f"{dropped['segments']} segments ({dropped['octets']} octets) were dropped at {dropped['interface']}")
     for key, what in (

@@ -21,6 +21,24 @@ const IS_IPV6: u16 = 0x86DD;
 const TAGS: [u16; 3] = [0x8100, 0x88A8, 0x9100];
 const IS_PPPOE: u16 = 0x8864;
 
+/// Does [`datagram`] look into frames of a link of this type?
+pub fn is_known_link(link: u16) -> bool {
+    matches!(
+        link,
+        NULL | ETHERNET
+            | PPP
+            | RAW_BSD
+            | RAW_OPENBSD
+            | PPP_HDLC
+            | RAW
+            | LOOP
+            | LINUX_SLL
+            | IPV4
+            | IPV6
+            | LINUX_SLL2
+    )
+}
+
 /// The IP datagram in a frame of a link of this type; `None` if there is none, or none that we find.
 pub fn datagram(link: u16, frame: &[u8]) -> Option<&[u8]> {
     let found = match link {
