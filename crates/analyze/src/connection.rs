@@ -27,9 +27,13 @@ pub(crate) struct Side {
     pub(crate) sender: Sender,
     pub(crate) stalls: Stalls,
     has_closed: bool,
-    has_syn: bool,
+    /// Sequence number of its SYN.
+    syn: Option<u32>,
     /// Shift that its SYN offers.
     scale: Option<u8>,
+    /// Was that not captured?
+    is_scale_cut: bool,
+    /// When its SYN was seen last.
     syn_ns: Option<u64>,
 }
 
@@ -45,7 +49,14 @@ pub(crate) struct Connection {
     pub(crate) end: End,
     /// Where the capture stands, for each of them; known at its end.
     pub(crate) viewpoints: [Viewpoint; 2],
-    first_syn: Option<u32>,
+    /// Nothing was seen but SYNs that answer none.
+    is_opening: bool,
+    /// From the first SYN to the third segment.
+    pub(crate) handshake_ns: Option<u64>,
+    /// Its round trip, without what was waited for until a SYN was sent again.
+    pub(crate) handshake_round_trip_ns: Option<u64>,
+    /// From the last SYN before the first answer to it; that answer may be sent again, too.
+    to_server_ns: Option<u64>,
 }
 
 impl Connection {
@@ -63,7 +74,10 @@ impl Connection {
             has_handshake: false,
             end: End::Open,
             viewpoints: Default::default(),
-            first_syn: (flags.has(Flags::SYN) && !is_answer).then_some(segment.header.seq),
+            is_opening: true,
+            handshake_ns: None,
+            handshake_round_trip_ns: None,
+            to_server_ns: None,
         }
     }
 
@@ -72,12 +86,12 @@ impl Connection {
         let flags = segment.header.flags;
         flags.has(Flags::SYN)
             && !flags.has(Flags::ACK)
-            && (self.end != End::Open || self.first_syn != Some(segment.header.seq))
-    }
-
-    /// Was the beginning captured in both directions?
-    pub(crate) fn has_whole_handshake(&self) -> bool {
-        self.sides.iter().all(|side| side.scale.is_some() || side.sender.mss.is_some()) && self.has_handshake
+            && (self.end != End::Open
+                || match self.sides[usize::from(segment.from != self.ends[0])].syn {
+                    Some(syn) => syn != segment.header.seq,
+                    // Both may open at the same time (RFC 9293 3.5).
+                    None => !self.is_opening,
+                })
     }
 
     /// Takes a segment; what it was. `shortest_ns`: how long a pause has to be, if the caller says so.
@@ -89,13 +103,25 @@ impl Connection {
         let (own, other) = if number == 0 { (first, second) } else { (second, first) };
         own.sender.counts.segments += 1;
         self.has_handshake |= flags.has(Flags::SYN);
+        self.is_opening &= flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         if flags.has(Flags::SYN) {
-            own.has_syn = true;
+            if let (1, Some(at)) = (number, other.syn_ns)
+                && flags.has(Flags::ACK)
+                // If the client's SYN came since the last answer; else a timer sent this one.
+                && own.syn_ns.is_none_or(|answered| at >= answered)
+            {
+                self.to_server_ns = Some(segment.at_ns.saturating_sub(at));
+            }
+            own.syn = Some(segment.header.seq);
             own.scale = segment.header.options.window_scale;
+            own.is_scale_cut = segment.is_cut && own.scale.is_none();
             own.sender.mss = segment.header.options.mss.or(own.sender.mss);
-            own.syn_ns.get_or_insert(segment.at_ns);
+            // Where both open at once neither answers the other: there is no round trip then.
+            if number == 1 || !flags.has(Flags::ACK) {
+                own.syn_ns = Some(segment.at_ns);
+            }
             // Windows are scaled if both ends say by how much (RFC 7323 2.2); whether they do only both SYNs tell.
-            if other.has_syn {
+            if other.syn.is_some() && !own.is_scale_cut && !other.is_scale_cut {
                 let (ours, theirs) = own.scale.zip(other.scale).unwrap_or((0, 0));
                 own.sender.set_scale(theirs);
                 other.sender.set_scale(ours);
@@ -116,15 +142,17 @@ impl Connection {
             };
             is_duplicate = other.sender.acknowledged(segment, place, is_bare);
             ack = Some(place);
-            if let (0, Some(syn_ns)) = (number, own.syn_ns)
-                && other.syn_ns.is_some()
+            if let (0, Some(to_server), Some(answer_ns)) = (number, self.to_server_ns, other.syn_ns)
+                && self.handshake_ns.is_none()
                 && !flags.has(Flags::SYN)
+                && !flags.has(Flags::RST)
             {
+                self.handshake_ns = Some(segment.at_ns.saturating_sub(self.begin_ns));
                 // From the SYN to the third segment of the handshake: the whole way, wherever the capture is.
-                let round_trip = segment.at_ns.saturating_sub(syn_ns);
+                let round_trip = to_server + segment.at_ns.saturating_sub(answer_ns);
+                self.handshake_round_trip_ns = Some(round_trip);
                 own.sender.round_trip_ns = Some(round_trip);
                 other.sender.round_trip_ns = Some(round_trip);
-                own.syn_ns = None;
             }
         }
         let kind = if takes_up {
@@ -167,6 +195,7 @@ impl Connection {
                 side.stalls.ended(at_ns, shortest, in_flight);
             }
         }
+        self.sides.iter_mut().for_each(|side| side.sender.finish());
         let [first, second] = &self.sides;
         self.viewpoints =
             [Viewpoint::of(&first.sender, &second.sender), Viewpoint::of(&second.sender, &first.sender)];

@@ -61,8 +61,10 @@ pub struct ConnectionReport {
     pub end_s: f64,
     /// Was the beginning captured?
     pub has_handshake: bool,
-    /// From the SYN to the third segment, in seconds.
+    /// From the first SYN to the third segment, in seconds.
     pub handshake_s: Option<f64>,
+    /// The same without what was waited for until a SYN was sent again.
+    pub handshake_round_trip_s: Option<f64>,
     /// How it ended.
     pub end: End,
     /// What the client sends, and what the server sends.
@@ -90,7 +92,8 @@ pub struct SideReport {
     pub fast_retransmissions: Option<u64>,
     /// Of these, set off by a timer (RTO, tail loss probe).
     pub timer_retransmissions: Option<u64>,
-    /// Of these, of what the receiver had: acknowledged before or, by timestamps or time, answered already.
+    /// Of these, of what the receiver had: acknowledged before or, by timestamps or time, answered already;
+    /// at least as many as it reported as duplicates.
     pub needless_retransmissions: Option<u64>,
     /// Recoveries that a loss reported by acknowledgements began.
     pub fast_recoveries: Option<u64>,
@@ -157,7 +160,6 @@ impl ConnectionReport {
         let since = |at: u64| seconds(at.saturating_sub(first_ns));
         let side =
             |number: usize| SideReport::new(&connection.sides[number], connection.viewpoints[number], &since);
-        let handshake = connection.sides[0].sender.round_trip_ns.filter(|_| connection.has_whole_handshake());
         ConnectionReport {
             number,
             interface,
@@ -166,7 +168,8 @@ impl ConnectionReport {
             begin_s: since(connection.begin_ns),
             end_s: since(connection.end_ns),
             has_handshake: connection.has_handshake,
-            handshake_s: handshake.map(seconds),
+            handshake_s: connection.handshake_ns.map(seconds),
+            handshake_round_trip_s: connection.handshake_round_trip_ns.map(seconds),
             end: connection.end,
             sides: [side(0), side(1)],
         }
@@ -199,7 +202,10 @@ impl SideReport {
             retransmissions: counts.fast + counts.timer,
             fast_retransmissions: sent(counts.fast),
             timer_retransmissions: sent(counts.timer),
-            needless_retransmissions: answer(counts.needless),
+            // What the receiver reports to have come twice was needless, too; a keep-alive may be such.
+            needless_retransmissions: answer(
+                counts.needless.max(counts.duplicates_reported.min(counts.fast + counts.timer)),
+            ),
             fast_recoveries: sent(counts.fast_recoveries),
             timeouts: sent(counts.timeouts),
             out_of_order: counts.out_of_order,

@@ -1,7 +1,7 @@
 //! A TCP segment of a capture.
 
 use airloom_record::capture::{self, Frame};
-use airloom_transports::tcp::wire::Header;
+use airloom_transports::tcp::wire::{Flags, Header, MIN_HEADER, TIMESTAMPS_LEN};
 use airloom_wire::ip::{self, Brief, protocol};
 
 /// Address and port; IPv4 addresses as [`ip::key`] writes them.
@@ -15,6 +15,10 @@ pub(crate) struct Segment {
     pub(crate) header: Header,
     /// Octets of data, by the lengths in the headers: the end of a segment need not have been captured.
     pub(crate) payload: u32,
+    /// Were some of its options not captured?
+    pub(crate) is_cut: bool,
+    /// Those that come behind timestamps in an acknowledgement: selective blocks.
+    pub(crate) has_cut_blocks: bool,
 }
 
 /// What a frame is to us.
@@ -55,11 +59,17 @@ fn read(frame: &Frame<'_>) -> Option<Content> {
     if brief.is_fragment {
         return Some(Content::Fragment);
     }
-    let (header, length) = Header::parse(datagram.get(at..)?).ok()?;
+    let octets = datagram.get(at..)?;
+    let (header, length) = Header::parse_leniently(octets).ok()?;
+    let is_cut = length > octets.len();
+    let has_cut_blocks = is_cut
+        && length > MIN_HEADER + TIMESTAMPS_LEN
+        && header.options.sack.is_empty()
+        && !header.flags.has(Flags::SYN);
     let payload = u32::try_from(brief.total_len.checked_sub(at + length)?).ok()?;
     let from = (brief.source, header.source);
     let to = (brief.destination, header.destination);
-    Some(Content::Tcp(Segment { at_ns: frame.at_ns, from, to, header, payload }))
+    Some(Content::Tcp(Segment { at_ns: frame.at_ns, from, to, header, payload, is_cut, has_cut_blocks }))
 }
 
 /// The header of a datagram. Who leaves it to its device to cut large segments writes a length of 0, in IPv6 as in a jumbogram

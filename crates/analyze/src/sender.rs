@@ -67,7 +67,7 @@ pub(crate) struct Counts {
     pub(crate) out_of_order: u64,
     pub(crate) keep_alives: u64,
     pub(crate) window_probes: u64,
-    /// Holes that never were filled while they could be, and acknowledged octets that were never seen.
+    /// Acknowledged octets that were never seen; known at the end.
     pub(crate) unseen_octets: u64,
     /// Times that the other end's window was full.
     pub(crate) window_full: u64,
@@ -109,8 +109,16 @@ pub(crate) struct Sender {
     /// One past the highest octet acknowledged.
     pub(crate) acked: u64,
     seen: Ranges,
-    /// One past the highest octet of a selective block.
-    sacked: u64,
+    /// Has the other end acknowledged anything? Before that `acked` is a guess: where the capture began.
+    has_acks: bool,
+    has_syn: bool,
+    /// The places of the first octet of data since the capture began, and of the FIN.
+    first: Option<u64>,
+    fin: Option<u64>,
+    /// What selective blocks said above `acked`.
+    sacked: Ranges,
+    /// Duplicates as a sender counts them to find a loss: with selective blocks any that says something new
+    /// (RFC 6675 2).
     duplicates: u32,
     waiting: VecDeque<Waiting>,
     recovery: Option<Recovery>,
@@ -118,7 +126,7 @@ pub(crate) struct Sender {
     hole_at_ns: u64,
     pub(crate) counts: Counts,
     pub(crate) rtt: Samples,
-    /// Round trip of the handshake, or the least of the others: both halves of the way, wherever the capture was.
+    /// Round trip of the handshake, or the first of the others: both halves of the way, wherever the capture was.
     pub(crate) round_trip_ns: Option<u64>,
     /// The window field of the other end's last segment, and its shift; not known before that.
     field: Option<(u16, Option<u8>)>,
@@ -138,7 +146,7 @@ impl Sender {
     /// The place of a sequence number: the one nearest to the highest seen.
     pub(crate) fn place(&mut self, seq: u32) -> u64 {
         let base = *self.base.get_or_insert_with(|| {
-            (self.end, self.acked, self.sacked) = (START, START, START);
+            (self.end, self.acked) = (START, START);
             seq
         });
         let expected = base.wrapping_add((self.end - START) as u32);
@@ -183,18 +191,30 @@ impl Sender {
         let flags = segment.header.flags;
         let ends = u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
         let end = begin + u64::from(segment.payload) + ends;
+        let data = begin + u64::from(flags.has(Flags::SYN));
+        self.has_syn |= flags.has(Flags::SYN);
+        if segment.payload > 0 || flags.has(Flags::SYN) {
+            self.first.get_or_insert(data.max(START));
+        }
+        if flags.has(Flags::FIN) {
+            self.fin.get_or_insert(end - 1);
+        }
         let kind = self.kind(at_ns, begin, end, segment.payload, ends > 0);
         if begin > self.end {
             self.hole_at_ns = at_ns;
         }
         match kind {
             Kind::KeepAlive => self.counts.keep_alives += 1,
-            Kind::WindowProbe => self.counts.window_probes += 1,
+            Kind::WindowProbe => {
+                self.counts.window_probes += 1;
+                // It may be taken: then what comes next is what follows it.
+                self.seen.insert(begin, end);
+            }
             Kind::OutOfOrder => self.counts.out_of_order += 1,
             Kind::New => {}
             Kind::Again { cause, needless } => {
                 self.sent_again(cause, at_ns);
-                self.counts.filled += u64::from(self.is_hole(begin, end));
+                self.counts.filled += u64::from(self.is_hole(data, segment.payload));
                 self.counts.needless += u64::from(needless);
                 let stamp = segment.header.options.timestamps.map(|(value, _)| value);
                 if !needless && self.doubt.is_none() {
@@ -210,7 +230,6 @@ impl Sender {
             self.counts.data_segments += 1;
             let first = self.data_ns.map_or(at_ns, |(first, _)| first);
             self.data_ns = Some((first, at_ns));
-            let data = begin + u64::from(flags.has(Flags::SYN));
             self.seen.insert(data, data + u64::from(segment.payload));
             if self.seen.count() > MOST_PIECES {
                 let (from, to) = self.seen.next_gap(self.seen.lowest().unwrap_or(START));
@@ -256,8 +275,8 @@ impl Sender {
         if begin >= self.end {
             return Kind::New;
         }
-        let needless = end <= self.acked;
-        if !needless && self.is_hole(begin, end) {
+        let needless = self.has_acks && end <= self.acked;
+        if !needless && self.is_hole(begin, payload) {
             let soon = self.round_trip_ns.unwrap_or(0).max(OVERTAKEN_NS);
             if at_ns.saturating_sub(self.hole_at_ns) < soon && !self.is_loss_known(end) {
                 return Kind::OutOfOrder;
@@ -272,15 +291,15 @@ impl Sender {
         Kind::Again { cause, needless }
     }
 
-    /// Was nothing of this seen before, although what lies above it was?
-    fn is_hole(&self, begin: u64, end: u64) -> bool {
+    /// Is this data, and was nothing of it seen before, although what lies above it was? A SYN or a FIN alone is none.
+    fn is_hole(&self, begin: u64, payload: u32) -> bool {
         let (from, to) = self.seen.next_gap(begin);
-        from == begin && to >= end
+        payload > 0 && from == begin && to >= begin + u64::from(payload)
     }
 
     /// Has the other end said that what ends here is missing?
     fn is_loss_known(&self, end: u64) -> bool {
-        self.duplicates >= DUPLICATES || (self.sacked > end && self.duplicates > 0)
+        self.duplicates >= DUPLICATES || self.sacked.end().is_some_and(|sacked| sacked > end)
     }
 
     fn sent_again(&mut self, cause: Cause, at_ns: u64) {
@@ -326,7 +345,7 @@ impl Sender {
     pub(crate) fn acknowledged(&mut self, segment: &Segment, ack: u64, is_bare: bool) -> bool {
         let at_ns = segment.at_ns;
         let flags = segment.header.flags;
-        self.selective(segment, ack);
+        let says_new = self.selective(segment, ack);
         // That of a SYN is not scaled (RFC 7323 2.2).
         let shift = if flags.has(Flags::SYN) { Some(0) } else { self.scale };
         let field = (segment.header.window, shift);
@@ -336,13 +355,11 @@ impl Sender {
         }
         let is_duplicate = is_bare && ack == self.acked && is_same_window && self.end > ack;
         if ack > self.acked {
-            if ack > self.end {
-                self.counts.unseen_octets += ack - self.end;
-                self.end = ack;
-            }
+            self.end = self.end.max(ack);
             self.settle_doubt(segment, ack);
             self.measure(at_ns, ack);
             self.acked = ack;
+            self.sacked.remove_below(ack);
             self.duplicates = 0;
             if ack == self.end {
                 self.idle_since_ns = Some(at_ns);
@@ -350,10 +367,16 @@ impl Sender {
             if self.recovery.as_ref().is_some_and(|r| ack >= r.point) {
                 self.recovery = None;
             }
-        } else if is_duplicate {
-            self.duplicates += 1;
-            self.counts.duplicate_acks += 1;
+        } else if !self.has_acks && !self.has_syn {
+            // The capture began in the middle, with data that was sent before all in front of it was acknowledged.
+            self.acked = ack;
         }
+        self.has_acks = true;
+        self.duplicates += u32::from(is_duplicate || says_new);
+        if segment.has_cut_blocks && ack == self.acked && self.end > ack {
+            self.duplicates = self.duplicates.max(DUPLICATES);
+        }
+        self.counts.duplicate_acks += u64::from(is_duplicate);
         self.last_ack_ns = Some(at_ns);
         is_duplicate
     }
@@ -371,20 +394,32 @@ impl Sender {
         }
     }
 
-    fn selective(&mut self, segment: &Segment, ack: u64) {
+    /// Takes selective blocks. Do they say something new?
+    fn selective(&mut self, segment: &Segment, ack: u64) -> bool {
         let blocks = segment.header.options.sack.as_slice();
         if blocks.is_empty() || !self.is_known() {
-            return;
+            return false;
         }
         self.counts.selective_acks += 1;
+        let mut new = 0;
         for (number, (left, right)) in blocks.iter().enumerate() {
             let (left, right) = (self.place(*left), self.place(*right));
             if number == 0 && right <= ack && left < right {
                 self.counts.duplicates_reported += 1;
-            } else if right <= self.end {
-                self.sacked = self.sacked.max(right);
+            } else if ack <= left && left < right && right <= self.end && self.sacked.count() < MOST_PIECES {
+                new += self.sacked.insert(left.max(self.acked), right.max(self.acked));
             }
         }
+        new > 0
+    }
+
+    /// The capture ended: what was acknowledged since it began, and is not among what was seen.
+    pub(crate) fn finish(&mut self) {
+        let first = self.first.unwrap_or(START);
+        let octets = self.acked.saturating_sub(first);
+        let fin = u64::from(self.fin.is_some_and(|fin| (first..self.acked).contains(&fin)));
+        let seen = self.seen.total_from(first).saturating_sub(self.seen.total_from(self.acked.max(first)));
+        self.counts.unseen_octets = octets.saturating_sub(fin + seen);
     }
 
     /// A retransmission was needless if the acknowledgement that covers it answers the first transmission: by the

@@ -575,6 +575,223 @@ proptest! {
 }
 
 #[test]
+fn rfc_6675_2_a_selective_block_that_says_something_new_is_a_duplicate_whatever_its_window_or_data() {
+    // What duplicates carry, how much is sent again, and whether another loss shows then.
+    for (len, again, is_partial) in [(0, 1000, false), (100, 1000, false), (0, 1000, true), (0, 4000, false)]
+    {
+        let mut s = Script::begun();
+        (0..8).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+        s.ack(201.0, 0, 1001);
+        for n in 2..5 {
+            let with = With {
+                sack: Some((2001, 1001 + 1000 * n)),
+                window: Some(50_000 - n as u16),
+                ..With::default()
+            };
+            let seq = 1 + (n - 2) * len as u32;
+            s.segment(201.0 + f64::from(n), 1, Flags(0), seq, Some(1001), len, with);
+        }
+        s.data(206.0, 0, 1001, again);
+        if is_partial {
+            // The sixth was lost, too: what comes next acknowledges up to there.
+            let with = With { sack: Some((6001, 7001)), ..With::default() };
+            s.segment(306.0, 1, Flags(0), 1, Some(5001), 0, with);
+            s.data(307.0, 0, 5001, 1000);
+        }
+        let side = s.client();
+        let fast = 1 + u64::from(is_partial);
+        let found = (side.fast_retransmissions, side.timer_retransmissions, side.duplicate_acks);
+        assert_eq!(found, (Some(fast), Some(0), Some(0)), "{len} {again} {is_partial}");
+        assert_eq!((side.timeouts, side.fast_recoveries), (Some(0), Some(1)));
+    }
+    // A hole that the receiver reported was no segment that was overtaken.
+    let mut s = Script::begun();
+    s.data(101.0, 0, 1, 1000);
+    s.data(102.0, 0, 2001, 1000);
+    let with = With { sack: Some((2001, 3001)), window: Some(50_000), ..With::default() };
+    s.segment(102.1, 1, Flags(0), 1, Some(1001), 0, with);
+    s.data(102.5, 0, 1001, 1000);
+    let side = s.client();
+    assert_eq!((side.out_of_order, side.retransmissions), (0, 1));
+}
+
+#[test]
+fn a_syn_that_was_sent_again_makes_no_long_round_trip() {
+    // When SYNs, their answers and the third segment were seen: both times in seconds.
+    let times = |syns: &[f64], answers: &[f64], third: f64| {
+        let mut s = Script::new();
+        syns.iter().for_each(|at| s.segment(*at, 0, Flags::SYN, 0, None, 0, With::default()));
+        answers.iter().for_each(|at| s.segment(*at, 1, Flags::SYN, 0, Some(1), 0, With::default()));
+        s.segment(third, 0, Flags(0), 1, Some(1), 0, With::default());
+        s.frames.sort_by_key(|(at, _)| *at);
+        // An overtaken segment is one of within a round trip; after so much time it is none.
+        s.data(third + 1.0, 0, 1, 1000);
+        s.data(third + 2.0, 0, 2001, 1000);
+        s.data(third + 802.0, 0, 1001, 1000);
+        let connection = s.analysis().report.connections.into_iter().next().unwrap();
+        assert_eq!(connection.sides[0].out_of_order, 0);
+        (connection.handshake_s, connection.handshake_round_trip_s)
+    };
+    assert_eq!(times(&[0.0, 1000.0, 3000.0], &[3080.0], 3081.0), (Some(3.081), Some(0.081)));
+    assert_eq!(times(&[0.0, 1000.0], &[80.0, 1080.0], 1081.0), (Some(1.081), Some(0.081)));
+    // At the server, whose answer was lost.
+    assert_eq!(times(&[0.0], &[1.0, 1001.0], 1081.0), (Some(1.081), Some(0.081)));
+}
+
+#[test]
+fn a_handshake_has_three_segments_with_or_without_options() {
+    let mut s = Script::begun();
+    for (_, octets) in &mut s.frames[..2] {
+        // The data offset says that there are no options; what they were is one of the length, then.
+        octets.truncate(40);
+        octets[2..4].copy_from_slice(&[0, 40]);
+        octets[32] = 0x50;
+    }
+    assert_eq!(s.analysis().report.connections[0].handshake_s, Some(0.1001));
+    for flags in [Some(Flags::RST), None] {
+        let mut s = Script::begun();
+        s.frames.pop();
+        if let Some(flags) = flags {
+            s.segment(100.1, 0, flags, 1, Some(1), 0, With::default());
+        }
+        let connection = &s.analysis().report.connections[0];
+        assert_eq!((connection.handshake_s, connection.handshake_round_trip_s), (None, None));
+    }
+}
+
+#[test]
+fn a_syn_or_fin_that_is_sent_again_was_not_lost_before_it_came_here() {
+    for is_syn in [true, false] {
+        let mut s = Script::new();
+        if is_syn {
+            s.segment(0.0, 0, Flags::SYN, 0, None, 0, With::default());
+            s.segment(1000.0, 0, Flags::SYN, 0, None, 0, With::default());
+            s.segment(1000.1, 1, Flags::SYN, 0, Some(1), 0, With::default());
+            s.segment(1000.2, 0, Flags(0), 1, Some(1), 0, With::default());
+        }
+        s.data(1001.0, 0, 1, 1000);
+        s.ack(1001.1, 0, 1001);
+        s.segment(2000.0, 0, Flags::FIN, 1001, Some(1), 0, With::default());
+        if !is_syn {
+            s.segment(2300.0, 0, Flags::FIN, 1001, Some(1), 0, With::default());
+        }
+        s.ack(2300.1, 0, 1002);
+        let side = s.client();
+        assert_eq!((side.seen_from, side.retransmissions), (Viewpoint::Unknown, 1), "{is_syn}");
+    }
+}
+
+#[test]
+fn segments_whose_options_were_cut_or_are_impossible_count() {
+    let mut s = Script::new();
+    s.scale = [Some(7); 2];
+    s.handshake();
+    for n in 0..3 {
+        let with = With { stamps: Some((n, n)), sack: Some((1, 2)), ..With::default() };
+        s.segment(101.0, 0, Flags::PSH, 1 + 1000 * n, Some(1), 1000, with);
+    }
+    s.ack(201.0, 0, 3001);
+    // Up to the length of an option; and in the third data segment one of length 0.
+    s.frames[5].1[43] = 0;
+    for most in [40, 46, usize::MAX] {
+        let report =
+            analyze(Reader::new(s.file_of(101, most).as_slice()).unwrap(), &Options::default()).report;
+        let side = &report.connections[0].sides[0];
+        assert_eq!((report.segments, side.unique_octets), (7, 3000), "{most}");
+        assert_eq!(side.mss, (most > 40).then_some(1000), "what was captured is read");
+        assert_eq!(side.window.is_some(), most > 46, "and nobody knows what shift was not");
+    }
+    // Duplicates that only their selective blocks, which were cut, make such.
+    let mut s = Script::begun();
+    (0..5).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    s.ack(201.0, 0, 1001);
+    for n in 2..5 {
+        let with = With {
+            sack: Some((2001, 1001 + 1000 * n)),
+            window: Some(50_000 - n as u16),
+            stamps: Some((n, n)),
+        };
+        s.segment(201.0 + f64::from(n), 1, Flags(0), 1, Some(1001), 0, with);
+    }
+    s.data(206.0, 0, 1001, 1000);
+    let report = analyze(Reader::new(s.file_of(101, 54).as_slice()).unwrap(), &Options::default()).report;
+    assert_eq!(report.connections[0].sides[0].fast_retransmissions, Some(1));
+}
+
+#[test]
+fn what_was_on_its_way_when_the_capture_began_was_not_acknowledged_yet() {
+    let mut s = Script::begun();
+    (0..6).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    for n in 3..6 {
+        s.sacked(201.0 + f64::from(n), 0, 2001, (3001, 1001 + 1000 * n));
+    }
+    s.data(207.0, 0, 2001, 1000);
+    s.ack(307.0, 0, 6001);
+    // From the fifth segment of data on.
+    s.frames.drain(..7);
+    let side = s.client();
+    assert_eq!((side.retransmissions, side.needless_retransmissions), (1, Some(0)));
+    assert_eq!((side.fast_retransmissions, side.most_in_flight), (Some(1), Some(4000)));
+    assert_eq!((side.unique_octets, side.unseen_octets), (3000, 0));
+    // Nor is anything known to be needless before the first acknowledgement.
+    s.frames.drain(2..5);
+    assert_eq!(s.client().needless_retransmissions, Some(0));
+}
+
+#[test]
+fn holes_that_were_acknowledged_are_what_was_not_captured() {
+    let mut s = Script::begun();
+    for n in [0, 1, 4, 5] {
+        s.data(101.0, 0, 1 + 1000 * n, 1000);
+    }
+    // And what was sent once more, up to beyond the last one captured.
+    s.ack(201.0, 0, 6001);
+    s.ack(202.0, 0, 6501);
+    s.segment(203.0, 0, Flags::FIN, 6501, Some(1), 0, With::default());
+    s.ack(303.0, 0, 6502);
+    let side = s.client();
+    assert_eq!((side.unique_octets, side.unseen_octets), (4000, 2500));
+}
+
+#[test]
+fn an_octet_that_a_closed_window_took_was_seen() {
+    let mut s = Script::begun();
+    s.data(101.0, 0, 1, 1000);
+    let closed = With { window: Some(0), ..With::default() };
+    s.segment(201.0, 1, Flags(0), 1, Some(1001), 0, closed);
+    s.data(401.0, 0, 1001, 1);
+    s.ack(501.0, 0, 1002);
+    s.data(502.0, 0, 1002, 1000);
+    s.ack(602.0, 0, 2002);
+    let side = s.client();
+    assert_eq!((side.window_probes, side.unique_octets, side.unseen_octets), (1, 2001, 0));
+}
+
+#[test]
+fn what_came_twice_by_the_receivers_report_was_needless() {
+    let mut s = Script::begun();
+    (0..2).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    (0..2).for_each(|n| s.data(601.0, 0, 1 + 1000 * n, 1000));
+    for n in 0..2 {
+        s.sacked(701.0, 0, 2001, (1 + 1000 * n, 1001 + 1000 * n));
+    }
+    let side = s.client();
+    assert_eq!((side.retransmissions, side.duplicates_reported), (2, Some(2)));
+    assert_eq!(side.needless_retransmissions, Some(2));
+}
+
+#[test]
+fn rfc_9293_3_5_both_ends_may_open_at_the_same_time() {
+    let mut s = Script::new();
+    (0..2).for_each(|side| s.segment(side as f64, side, Flags::SYN, 0, None, 0, With::default()));
+    (0..2).for_each(|side| s.segment(100.0, side, Flags::SYN, 0, Some(1), 0, With::default()));
+    s.data(101.0, 0, 1, 1000);
+    let side = s.client();
+    assert_eq!((side.segments, side.unique_octets), (3, 1000));
+    assert_eq!(s.analysis().report.connections[0].handshake_round_trip_s, None);
+}
+
+#[test]
 fn links_that_nobody_knows_are_named() {
     let s = Script::begun();
     for (link, expected) in [(101, vec![]), (127, vec![127])] {

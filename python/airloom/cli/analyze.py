@@ -227,8 +227,8 @@ def _facts(connection: dict[str, Any], side: dict[str, Any]) -> list[str]:
     if rtt["count"]:
         times = [f"{rtt[key] * 1e3:.1f}" for key in ("min_s", "median_s", "p95_s", "max_s")]
         facts.append(f"round trips (ms): least {times[0]}, median {times[1]}, p95 {times[2]}, longest {times[3]}")
-    elif connection["handshake_s"] is not None:
-        facts.append(f"round trip of the handshake: {connection['handshake_s'] * 1e3:.1f} ms")
+    elif (round_trip := connection["handshake_round_trip_s"]) is not None:
+        facts.append(f"round trip of the handshake: {round_trip * 1e3:.1f} ms")
     if rhythm:
         facts.append(f"{rhythm['count']} pauses of about {rhythm['median_s']:.2f} s are its rhythm, and no stalls")
     return facts
