@@ -331,7 +331,9 @@ def test_what_aioquic_writes_agrees_with_what_our_server_writes_by_qlogdir(
     (said,) = client.connections
     (answer,) = analyze(ours / f"{said['group']}_server.sqlog").connections
     assert (said["vantage"], answer["vantage"]) == ("client", "server")
-    assert said["lost"] == 0
+    # Whose acknowledgement a busy machine has late may be given up by aioquic.
+    (trace,) = json.loads(file.read_text())["traces"]
+    assert said["lost"] == sum(event["name"] == "recovery:packet_lost" for event in trace["events"])
     # On loopback all arrives; the server may be gone before the client's last words.
     assert said["sent"]["packets"] - 5 <= answer["received"]["packets"] <= said["sent"]["packets"]
     assert answer["sent"]["packets"] - 5 <= said["received"]["packets"] <= answer["sent"]["packets"]
