@@ -129,7 +129,7 @@ def test_of_more_clients_than_there_may_be_the_silent_ones_are_forgotten_and_non
                 assert said == word
                 target.sendto(word.upper(), seen)
                 assert client.recv(100) == word.upper()
-                return seen
+                return seen[0], seen[1]
 
             first = ask(steady, b"steady")
             others = set()
