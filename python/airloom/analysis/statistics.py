@@ -329,6 +329,7 @@ def prediction(values: ArrayLike, runs: int) -> tuple[float, float]:
     return float(x.mean()) - half, float(x.mean()) + half
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def pseudo_values(statistic: Callable[..., float], *samples: ArrayLike) -> NDArray[np.float64]:
     """Numbers whose mean is a statistic of samples and that are spread as its estimate is: the jackknife's (Tukey).
 
@@ -340,11 +341,6 @@ def pseudo_values(statistic: Callable[..., float], *samples: ArrayLike) -> NDArr
     array([1., 2., 6.])
     """
     arrays = [np.asarray(each, dtype=np.float64) for each in samples]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _pseudo_values(statistic, arrays)
-
-
-def _pseudo_values(statistic: Callable[..., float], arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     whole = float(statistic(*arrays))
     groups = min(map(len, arrays))
     if groups < 2:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from airloom.study import Computation, Data, Evidence, Numbers, jackknifed, pair, value
+from airloom.study import Computation, Data, Evidence, Numbers, pair, value
 
 #: Protocols by their short names: name, and the ending of their sweeps.
 PROTOCOLS = {
@@ -77,8 +77,8 @@ def on_the_air(bearer: str, data: Data) -> Evidence:
 def streams(bearer: str, data: Data) -> Evidence:
     """T04: what three streams give a page, of what six do."""
     data.at_default_only()
-    times = (page_time(data, "sctp", bearer=bearer, loss=0, at_once=n) for n in AT_ONCE)
-    return jackknifed(lambda one, three, six: (one.mean() - three.mean()) / (one.mean() - six.mean()), *times, unit="")
+    one, three, six = (page_time(data, "sctp", bearer=bearer, loss=0, at_once=n) for n in AT_ONCE)
+    return pair(one - three, one - six, "s")
 
 
 # ---- handshakes ----------------------------------------------------------------------------------------------------
@@ -104,30 +104,25 @@ def share(data: Data, protocol: str, bearer: str) -> Numbers:
     return np.asarray(set_up(data, protocol, bearer).mean() / page_time(data, protocol, **at_none(bearer)))
 
 
-def ratio(above: Numbers, below: Numbers, unit: str = "") -> Evidence:
-    """Of two means."""
-    return jackknifed(lambda a, b: a.mean() / b.mean(), above, below, unit=unit)
-
-
 def one_round_trip(bearer: str, data: Data) -> Evidence:
     """T10: what HTTP/2 takes longer, in round trips of one octet."""
     longer = set_up(data, "h2", bearer) - set_up(data, "h3", bearer)
-    return ratio(longer, small_pages(data, "h3", bearer)[1], "round trips")
+    return pair(longer, small_pages(data, "h3", bearer)[1], "s")
 
 
 def shares(bearer: str, data: Data) -> Evidence:
     """T11."""
-    return ratio(share(data, "h2", bearer), share(data, "h3", bearer))
+    return pair(share(data, "h2", bearer), share(data, "h3", bearer), "")
 
 
 def cookie(bearer: str, data: Data) -> Evidence:
     """T12."""
-    return ratio(set_up(data, "sctp", bearer), set_up(data, "h3", bearer))
+    return pair(set_up(data, "sctp", bearer), set_up(data, "h3", bearer), "s")
 
 
 def faster(protocol: str, data: Data) -> Evidence:
     """T13."""
-    return ratio(share(data, protocol, "umts-hsdpa"), share(data, protocol, "egprs"))
+    return pair(share(data, protocol, "umts-hsdpa"), share(data, protocol, "egprs"), "")
 
 
 # ---- controls ------------------------------------------------------------------------------------------------------
