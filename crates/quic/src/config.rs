@@ -160,8 +160,7 @@ settings! {
     /// On such a connection a client sends at once what may be repeated (0-RTT; HTTP/3 does so with safe methods), and a server takes
     /// it, once for each ticket.
     zero_rtt: bool,
-    /// The congestion controller. `bbr` is the library's, which draws when it looks for more by chances of the machine, not of
-    /// the seed: runs with it differ a little from one another.
+    /// The congestion controller. `newreno` and `cubic` are the library's, `bbr` is ours, by the draft of August 2026.
     controller: Controller,
     /// Congestion window at the beginning.
     initial_window: InitialWindow,

@@ -80,6 +80,8 @@ pub(crate) struct Host {
     tokens: Arc<Secret>,
     /// First destination connection ids of clients: names that are used once.
     first_ids: Ids,
+    /// Where congestion controllers have their chances from.
+    draws: Arc<Mutex<Stream>>,
     /// What its connections have made last of filler.
     pub(crate) recent: Recent,
     /// The flows of connections, by the library's number of them.
@@ -138,6 +140,7 @@ impl Shared {
             log,
             tokens: Arc::new(Secret::of(&mut secrets)),
             first_ids: Ids(Secret::of(&mut secrets), 0),
+            draws: Arc::new(Mutex::new(stream("controllers"))),
             recent: Recent::default(),
             flows: BTreeMap::new(),
         };
@@ -281,7 +284,7 @@ impl Host {
         let some = |time: airloom_base::Duration| Some(std(time)).filter(|time| !time.is_zero());
         let largest = path.mtu.saturating_sub(overhead(path)).max(BASE_DATAGRAM);
         let mut out = TransportConfig::default();
-        out.congestion_controller_factory(Arc::new(Factory::new(config, meter, trace.cloned())))
+        out.congestion_controller_factory(Arc::new(Factory::new(config, meter, trace.cloned(), &self.draws)))
             .initial_rtt(std(config.initial_rtt))
             .packet_threshold(config.packet_threshold)
             .time_threshold(config.time_threshold)

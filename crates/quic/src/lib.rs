@@ -6,7 +6,7 @@
 //! ```text
 //!   host    --->  protocol  (units of no connection, listening ports)        config, profile: what can be set
 //!                    |                                                       clock: moments of the library
-//!   streams <--->  connection  (one library connection; streams: its data)   pace: its congestion controllers
+//!   streams <--->  connection  (one library connection; streams: its data)   pace: its congestion controllers; bbr: one of them
 //!                    |                                                       ways: its paths; guard: what goes to strangers
 //!                    |
 //!                  host  (endpoint, names, keys)  --->  session  (handshake, protection)
@@ -19,6 +19,8 @@
 //!
 //! Not here: HTTP/3 (`content`), sockets (`drive`), data on several paths at a time.
 
+#[cfg(not(feature = "quinn"))]
+mod bbr;
 mod clock;
 mod config;
 mod connection;

@@ -1,16 +1,21 @@
 //! Between the library and its congestion controllers: what paces a connection, and what can be counted there and nowhere else.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use airloom_base::Instant;
+use airloom_base::random::Stream;
 
+#[cfg(not(feature = "quinn"))]
+use crate::bbr::bbr;
 use crate::clock::{Moment, from_library};
 use crate::config::{Config, Controller as Kind, Pacing};
+#[cfg(feature = "quinn")]
+use crate::library::bbr;
 use crate::library::congestion::{Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 use crate::library::noq_controller::{AnyFactory, Cubic};
-use crate::library::{AT_ONCE, BbrConfig, Lost, Watch, Watched};
+use crate::library::{AT_ONCE, Lost, Watch, Watched};
 use crate::qlog::Trace;
 
 /// What a connection's controller has seen.
@@ -82,7 +87,13 @@ pub(crate) struct Factory {
 }
 
 impl Factory {
-    pub(crate) fn new(config: &Config, meter: Arc<Meter>, trace: Option<Trace>) -> Factory {
+    /// `draws`: where controllers have their chances from.
+    pub(crate) fn new(
+        config: &Config,
+        meter: Arc<Meter>,
+        trace: Option<Trace>,
+        draws: &Arc<Mutex<Stream>>,
+    ) -> Factory {
         let window = config.initial_window.octets();
         let inner: Arc<dyn ControllerFactory + Send + Sync> = match config.controller {
             Kind::NewReno => {
@@ -95,11 +106,7 @@ impl Factory {
                 settings.initial_window(window);
                 Arc::new(settings)
             }
-            Kind::Bbr => {
-                let mut settings = BbrConfig::default();
-                settings.initial_window(window);
-                Arc::new(settings)
-            }
+            Kind::Bbr => bbr(window, draws.clone()),
         };
         Factory { inner, pace: Pace { pacing: config.pacing, meter, trace, path: 0, is_measured: false } }
     }

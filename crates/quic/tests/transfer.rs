@@ -69,6 +69,31 @@ fn whatever_is_lost_is_sent_again_with_each_controller() {
     }
 }
 
+/// When each datagram leaves and what it looks like, of an upload that takes BBR through cycles of its own.
+#[cfg(not(feature = "quinn"))]
+fn by_bbr(seed: u64) -> Vec<(Instant, Vec<u8>, usize)> {
+    let config = Config { controller: Controller::Bbr, ..Config::default() };
+    let link = LinkConfig {
+        rate: [Some(airloom_base::units::Rate::kbit(2000)); 2],
+        queue: 20,
+        ..LinkConfig::default()
+    };
+    let [client, server] = ["client", "server"].map(|end| Box::new(Quic::new(config.clone(), seed, end)));
+    let mut pair = Pair::new(client, server, link);
+    (pair.endless, pair.watch) = (300_000, true);
+    exchange(&mut pair, 3_000_000, 1);
+    pair.seen.into_iter().map(|seen| (seen.at, seen.head, seen.body)).collect()
+}
+
+#[test]
+#[cfg(not(feature = "quinn"))]
+fn the_chances_of_bbr_are_those_of_the_run() {
+    let [one, again, other] = [1, 1, 2].map(by_bbr);
+    assert!(one == again);
+    let times = |seen: &[(Instant, Vec<u8>, usize)]| seen.iter().map(|(at, ..)| *at).collect::<Vec<_>>();
+    assert_ne!(times(&one), times(&other));
+}
+
 #[test]
 fn a_handshake_takes_one_round_trip_unless_the_library_paces_it_by_a_guess() {
     let mut usual = pair(&Config::default());

@@ -41,7 +41,6 @@ pub(crate) fn probe_wait(base: Span, probes: u32, is_vain: bool, smoothed: Span,
 }
 
 pub(crate) type Watched<W> = super::noq_controller::Watched<W>;
-pub(crate) type BbrConfig = congestion::Bbr3Config;
 
 /// Datagrams at a time.
 pub(super) const MOST: NonZeroUsize = NonZeroUsize::MIN;

@@ -4,10 +4,11 @@ pub(crate) use quinn_proto::*;
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use airloom_base::Duration as Span;
+use airloom_base::random::Stream;
 use bytes::{Bytes, BytesMut};
 
 use super::{Cipher, Lost, Observed, Observer, PathView, TAG, Watch};
@@ -31,7 +32,15 @@ pub(crate) fn probe_wait(base: Span, probes: u32, _: bool, _: Span, _: Option<Sp
     base * (1 << probes.min(16))
 }
 
-pub(crate) type BbrConfig = congestion::BbrConfig;
+/// What makes controllers that are BBR: settings refuse it here.
+pub(crate) fn bbr(
+    initial_window: u64,
+    _: Arc<Mutex<Stream>>,
+) -> Arc<dyn congestion::ControllerFactory + Send + Sync> {
+    let mut settings = congestion::BbrConfig::default();
+    settings.initial_window(initial_window);
+    Arc::new(settings)
+}
 
 /// Datagrams at a time.
 pub(super) const MOST: usize = 1;

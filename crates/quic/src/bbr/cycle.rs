@@ -1,0 +1,270 @@
+//! The states of BBR and what leads from one to the next (draft-ietf-ccwg-bbr, 5.3).
+//!
+//! | state | rate | window | until |
+//! |---|---|---|---|
+//! | Startup | 2.77 | 2 | three rounds bring less than a quarter more, or a round of recovery loses too much |
+//! | Drain | 0.5 | 2 | what is in flight fits the path, or three rounds |
+//! | Down | 0.9 | 2 | the queue is gone, and some room is left to others |
+//! | Cruise | 1 | 2 | two to three seconds since Down began, or as many rounds as Reno would need |
+//! | Refill | 1 | 2 | a round |
+//! | Up | 1.25 | 2.25 | no more comes through, or too much is lost; the first time after that: the bound is reached |
+//! | ProbeRtt | 1 | 0.5 | 200 ms and a round; each 5 s, unless the round trip was as short as ever meanwhile |
+
+use airloom_base::{Duration, Instant};
+
+use super::model::{Model, NONE, is_too_high};
+use super::rate::Sample;
+
+/// How long ProbeRtt lasts at least.
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Rounds that Drain may take.
+const DRAIN_ROUNDS: u64 = 3;
+/// T_bbr: the least time between two probes, and how much of chance is added.
+const PROBE_WAIT: Duration = Duration::from_secs(2);
+const PROBE_WAIT_MORE: Duration = Duration::from_secs(1);
+/// T_reno_bound: so many rounds, or one more.
+const RENO_ROUNDS: u64 = 62;
+
+/// The states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl State {
+    /// In thousandths, as all gains.
+    pub(super) const fn pacing_gain(self) -> u64 {
+        match self {
+            State::Startup => 2770,
+            State::Drain => 500,
+            State::Down => 900,
+            State::Cruise | State::Refill | State::ProbeRtt => 1000,
+            State::Up => 1250,
+        }
+    }
+
+    pub(super) const fn cwnd_gain(self) -> u64 {
+        match self {
+            State::Up => 2250,
+            State::ProbeRtt => 500,
+            _ => 2000,
+        }
+    }
+
+    pub(super) const fn is_probe_bw(self) -> bool {
+        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+
+    /// Is more tried than is known to pass? Losses then bound it, and say nothing of what passed before.
+    pub(super) const fn is_accelerating(self) -> bool {
+        matches!(self, State::Startup | State::Refill | State::Up)
+    }
+}
+
+/// What acknowledgements are of that arrive now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    /// Of nothing that was sent to probe.
+    Init,
+    /// Of what was sent before Up began.
+    ProbeStarting,
+    /// Of what was sent in Up.
+    ProbeFeedback,
+    /// Of what was sent in Up, which is over.
+    ProbeStopping,
+    Refilling,
+}
+
+impl Model {
+    pub(super) fn check_startup_done(&mut self, sample: &Sample) {
+        if self.state != State::Startup {
+            return;
+        }
+        self.check_startup_loss(sample);
+        if self.full_bw_reached {
+            self.state = State::Drain;
+            self.drain_start_round = self.round_count;
+        }
+    }
+
+    pub(super) fn check_drain_done(&mut self, now: Instant) {
+        let fits = self.packets.in_flight <= self.inflight(self.bw, 1000);
+        if self.state == State::Drain && (fits || self.round_count > self.drain_start_round + DRAIN_ROUNDS) {
+            self.start_down(now);
+        }
+    }
+
+    pub(super) fn start_down(&mut self, now: Instant) {
+        self.reset_congestion_signals();
+        self.probe_up_acked_per_packet = NONE;
+        self.rounds_since_probe_up = self.random.below(2);
+        self.probe_wait = PROBE_WAIT + PROBE_WAIT_MORE.mul_ratio(self.random.below(1000), 1000);
+        self.reno_rounds = RENO_ROUNDS + self.random.below(2);
+        self.cycle_at = now;
+        self.ack_phase = AckPhase::ProbeStopping;
+        self.start_round();
+        self.state = State::Down;
+    }
+
+    pub(super) fn start_refill(&mut self) {
+        self.reset_short_term();
+        self.probe_up_rounds = 0;
+        self.probe_up_acked = 0;
+        self.prev_probe_precautionary = false;
+        self.ack_phase = AckPhase::Refilling;
+        self.start_round();
+        self.state = State::Refill;
+    }
+
+    fn start_up(&mut self, sample: &Sample) {
+        self.is_bw_probe_sample = true;
+        self.ack_phase = AckPhase::ProbeStarting;
+        self.start_round();
+        self.reset_full_bw(sample.rate);
+        self.state = State::Up;
+        self.raise_slope();
+    }
+
+    /// The cycle of ProbeBW.
+    pub(super) fn update_cycle(&mut self, sample: &Sample) {
+        if !self.full_bw_reached || self.adapt_long_term(sample) {
+            return;
+        }
+        let state = self.state;
+        match state {
+            State::Down | State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
+            State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
+            State::Refill if self.round_start => self.start_up(sample),
+            State::Up if self.is_time_to_go_down(sample) => {
+                self.prev_probe_too_high = false;
+                self.start_down(sample.now);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_time_to_probe(&self, now: Instant) -> bool {
+        // As often as Reno would, whose window takes as many rounds for its sawtooth.
+        let reno = (self.target_inflight() / self.smss).min(self.reno_rounds);
+        now > self.cycle_at + self.probe_wait || self.rounds_since_probe_up >= reno
+    }
+
+    fn is_time_to_cruise(&self) -> bool {
+        let in_flight = self.packets.in_flight;
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1000)
+    }
+
+    fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
+        // What was in flight when the acknowledgement came; the window holds back the packet that would pass the bound.
+        let in_flight = self.packets.in_flight + sample.newly_acked;
+        if self.prev_probe_too_high && in_flight + self.smss > self.inflight_longterm {
+            self.prev_probe_precautionary = true;
+            return true;
+        }
+        if self.is_cwnd_limited() && self.cwnd >= self.inflight_longterm {
+            // The bound held it back, not the path.
+            self.reset_full_bw(sample.rate);
+            return false;
+        }
+        self.full_bw_now
+    }
+
+    /// Says of what the acknowledgement is, and raises what may be in flight. True: it has led to another state.
+    fn adapt_long_term(&mut self, sample: &Sample) -> bool {
+        match self.ack_phase {
+            AckPhase::ProbeStarting if self.round_start => self.ack_phase = AckPhase::ProbeFeedback,
+            AckPhase::ProbeStopping if self.round_start => {
+                self.is_bw_probe_sample = false;
+                self.ack_phase = AckPhase::Init;
+                if self.state.is_probe_bw() {
+                    if !sample.is_app_limited {
+                        self.advance_max_bw();
+                    }
+                    if self.prev_probe_precautionary && !self.prev_probe_too_high {
+                        self.start_refill();
+                        return true;
+                    }
+                }
+            }
+            _ => {}
+        }
+        if self.inflight_longterm != NONE && !is_too_high(sample.lost, sample.tx_in_flight) {
+            self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight);
+            if self.state == State::Up {
+                self.probe_upward(sample.newly_acked);
+            }
+        }
+        false
+    }
+
+    /// What may be in flight grows by 1, 2, 4 .. packets a round.
+    fn probe_upward(&mut self, newly_acked: u64) {
+        if !self.is_cwnd_limited() || self.cwnd < self.inflight_longterm {
+            return;
+        }
+        self.probe_up_acked += newly_acked;
+        let packets = self.probe_up_acked / self.probe_up_acked_per_packet;
+        self.probe_up_acked %= self.probe_up_acked_per_packet;
+        self.inflight_longterm = self.inflight_longterm.saturating_add(packets * self.smss);
+        if self.round_start {
+            self.raise_slope();
+        }
+    }
+
+    fn raise_slope(&mut self) {
+        self.probe_up_acked_per_packet = (self.cwnd >> self.probe_up_rounds).max(self.smss);
+        self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
+    }
+
+    pub(super) fn check_probe_rtt(&mut self, sample: &Sample) {
+        if self.state != State::ProbeRtt && self.wants_probe_rtt() {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done_at = None;
+            self.ack_phase = AckPhase::ProbeStopping;
+            self.start_round();
+        }
+        if self.state == State::ProbeRtt {
+            self.probe_rtt(sample.now);
+        }
+        if sample.delivered > 0 {
+            self.after_idle();
+        }
+    }
+
+    fn probe_rtt(&mut self, now: Instant) {
+        // The rate of so small a window says nothing of the path.
+        self.packets.limit();
+        if self.probe_rtt_done_at.is_some() {
+            self.probe_rtt_round_done |= self.round_start;
+            if self.probe_rtt_round_done {
+                self.check_probe_rtt_done(now);
+            }
+        } else if self.packets.in_flight <= self.probe_rtt_cwnd() {
+            self.probe_rtt_done_at = Some(now + PROBE_RTT_TIME);
+            self.probe_rtt_round_done = false;
+            self.start_round();
+        }
+    }
+
+    pub(super) fn check_probe_rtt_done(&mut self, now: Instant) {
+        if self.probe_rtt_done_at.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.probe_rtt_min_at = now;
+        self.restore_cwnd();
+        self.reset_short_term();
+        if self.full_bw_reached {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+}
