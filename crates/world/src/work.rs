@@ -29,6 +29,9 @@ const MOST_WAITING: usize = 4096;
 /// Shortest mean times of absences and between them.
 const SHORTEST: Duration = Duration::from_millis(1);
 
+/// So many absences are walked through one by one.
+const MOST_WALKED: u32 = 1000;
+
 /// How long the processor of a host takes for packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -79,7 +82,6 @@ impl Work {
             return Err(ConfigError::at("work", "a packet takes at most a minute"));
         }
         match self.away {
-            // Absences are walked through one by one, however long nothing happens.
             Some(away) if away.every < SHORTEST || away.lasting < SHORTEST => {
                 let message = format!("`away`: `every` and `lasting` are at least {SHORTEST}");
                 Err(ConfigError::at("work", message))
@@ -98,8 +100,6 @@ pub(crate) struct Processor {
     free: Instant,
     /// The next time in which it is away.
     away: Option<(Instant, Instant)>,
-    packets: u64,
-    busy: Duration,
 }
 
 impl Processor {
@@ -112,8 +112,6 @@ impl Processor {
             absences: stream("away"),
             free: Instant::ZERO,
             away: None,
-            packets: 0,
-            busy: Duration::ZERO,
         };
         this.next_absence(Instant::ZERO);
         this
@@ -127,8 +125,9 @@ impl Processor {
         self.away = Some((begin, begin + length));
     }
 
-    /// When a packet that comes now has been worked on. Work that is under way when the processor goes away is done first.
-    fn serve(&mut self, now: Instant, packet: &Packet, sends: bool) -> Instant {
+    /// When a packet that comes now has been worked on, and how long that takes. Work that is under way when the processor goes away is
+    /// done first.
+    fn serve(&mut self, now: Instant, packet: &Packet, sends: bool) -> (Instant, Duration) {
         let mean = match (packet.body().is_empty(), sends) {
             (true, _) => self.work.bare,
             (false, true) => self.work.send,
@@ -138,25 +137,52 @@ impl Processor {
             WorkLaw::Fixed => mean,
             WorkLaw::Exponential => self.services.exponential(mean),
         };
-        let mut begin = self.free.max(now);
+        self.free = self.present(self.free.max(now)) + time;
+        (self.free, time)
+    }
+
+    /// When it is there again, from this moment on.
+    fn present(&mut self, mut begin: Instant) -> Instant {
+        let mut walked = 0;
         // Absences of centuries end at the end of time, and there is nothing behind it.
         while let Some((_, until)) =
             self.away.filter(|(from, _)| *from <= begin && begin < Instant::FAR_FUTURE)
         {
+            walked += 1;
+            if walked > MOST_WALKED {
+                return self.present_after_long(begin);
+            }
             begin = begin.max(until);
             self.next_absence(until);
         }
-        self.packets += 1;
-        self.busy += time;
-        self.free = begin + time;
-        self.free
+        begin
+    }
+
+    /// The same so long after the last packet that it does not matter any more where it was then. Both laws are exponential: what is left
+    /// of an absence, or of the time between two, is as long as a whole one, whenever one looks.
+    fn present_after_long(&mut self, begin: Instant) -> Instant {
+        let Some(Away { every, lasting }) = self.work.away else { return begin };
+        let share = lasting.as_secs_f64() / (every.as_secs_f64() + lasting.as_secs_f64());
+        let left =
+            if self.absences.chance(share) { self.absences.exponential(lasting) } else { Duration::ZERO };
+        self.next_absence(begin + left);
+        begin + left
     }
 }
 
 type Shared = Arc<Mutex<Processor>>;
 
-/// Packets on their way between a host's transport and a link, in order of their times.
-type Waiting = VecDeque<(Instant, Direction, Station, Packet)>;
+/// A packet between a host's transport and a link: when it has been worked on, and how long that takes.
+struct Job {
+    at: Instant,
+    time: Duration,
+    direction: Direction,
+    station: Station,
+    packet: Packet,
+}
+
+/// In order of their times.
+type Waiting = VecDeque<Job>;
 
 /// A link with slow hosts at its ends.
 pub(crate) struct Worked {
@@ -168,6 +194,8 @@ pub(crate) struct Worked {
     sending: Vec<Waiting>,
     arriving: Vec<Waiting>,
     now: Instant,
+    /// Packets of this link that were worked on, and how long that took.
+    worked: (u64, Duration),
     dropped: u64,
 }
 
@@ -175,7 +203,17 @@ impl Worked {
     pub(crate) fn new(link: Box<dyn Bearer>, near: Vec<Option<Shared>>, far: Option<Shared>) -> Worked {
         let ends = near.len() + 1;
         let lists = || (0..ends).map(|_| Waiting::new()).collect();
-        Worked { link, near, far, sending: lists(), arriving: lists(), now: Instant::ZERO, dropped: 0 }
+        let worked = (0, Duration::ZERO);
+        Worked {
+            link,
+            near,
+            far,
+            sending: lists(),
+            arriving: lists(),
+            now: Instant::ZERO,
+            worked,
+            dropped: 0,
+        }
     }
 
     /// The place of the end that sends (or receives) in this direction.
@@ -188,11 +226,27 @@ impl Worked {
         self.near.get(place).unwrap_or(&self.far).as_ref()
     }
 
-    /// When a packet has been worked on at this end.
-    fn serve(&self, place: usize, packet: &Packet, sends: bool) -> Instant {
-        let Some(processor) = self.processor(place) else { return self.now };
-        // Nothing panics while it is held.
-        processor.lock().unwrap_or_else(PoisonError::into_inner).serve(self.now, packet, sends)
+    /// Work on a packet at this end.
+    fn job(&self, place: usize, direction: Direction, station: Station, packet: Packet, sends: bool) -> Job {
+        let (at, time) = match self.processor(place) {
+            // Nothing panics while it is held.
+            Some(processor) => {
+                processor.lock().unwrap_or_else(PoisonError::into_inner).serve(self.now, &packet, sends)
+            }
+            None => (self.now, Duration::ZERO),
+        };
+        Job { at, time, direction, station, packet }
+    }
+
+    /// The first of a list has been worked on.
+    fn finish(&mut self, place: usize, sends: bool) -> Option<Job> {
+        let is_slow = self.processor(place).is_some();
+        let list = if sends { &mut self.sending[place] } else { &mut self.arriving[place] };
+        let job = list.pop_front()?;
+        if is_slow {
+            self.worked = (self.worked.0 + 1, self.worked.1 + job.time);
+        }
+        Some(job)
     }
 
     /// Takes what the link delivers.
@@ -203,13 +257,13 @@ impl Worked {
                 self.dropped += 1;
                 continue;
             }
-            let at = self.serve(place, &packet, false);
-            self.arriving[place].push_back((at, direction, station, packet));
+            let job = self.job(place, direction, station, packet, false);
+            self.arriving[place].push_back(job);
         }
     }
 
     fn earliest(lists: &[Waiting]) -> Option<(Instant, usize)> {
-        let heads = lists.iter().enumerate().filter_map(|(n, list)| Some((list.front()?.0, n)));
+        let heads = lists.iter().enumerate().filter_map(|(n, list)| Some((list.front()?.at, n)));
         heads.min()
     }
 }
@@ -226,8 +280,8 @@ impl Bearer for Worked {
             self.dropped += 1;
             return;
         }
-        let at = self.serve(place, &sdu, true);
-        self.sending[place].push_back((at, dir, station, sdu));
+        let job = self.job(place, dir, station, sdu, true);
+        self.sending[place].push_back(job);
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
@@ -235,8 +289,7 @@ impl Bearer for Worked {
         if at > self.now {
             return None;
         }
-        let (_, direction, station, packet) = self.arriving[place].pop_front()?;
-        Some((direction, station, packet))
+        self.finish(place, false).map(|job| (job.direction, job.station, job.packet))
     }
 
     delegate! {
@@ -272,9 +325,9 @@ impl Bearer for Worked {
                 }
                 (_, Some((at, place))) => {
                     self.now = self.now.max(at);
-                    if let Some((_, direction, station, packet)) = self.sending[place].pop_front() {
+                    if let Some(job) = self.finish(place, true) {
                         let then = &mut Cx { now: at, records: &mut *cx.records };
-                        self.link.send(then, direction, station, packet);
+                        self.link.send(then, job.direction, job.station, job.packet);
                         self.take();
                     }
                 }
@@ -286,11 +339,10 @@ impl Bearer for Worked {
 
     fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
         let mut backlog = self.link.backlog(now, dir, station);
-        for (_, direction, of, packet) in &self.sending[self.place(dir, station, true)] {
-            if (*direction, *of) == (dir, station) {
-                backlog.sdus += 1;
-                backlog.octets += packet.wire_len() as u64;
-            }
+        let waiting = self.sending[self.place(dir, station, true)].iter();
+        for job in waiting.filter(|job| (job.direction, job.station) == (dir, station)) {
+            backlog.sdus += 1;
+            backlog.octets += job.packet.wire_len() as u64;
         }
         backlog
     }
@@ -312,15 +364,8 @@ impl Bearer for Worked {
 
     fn summarise(&self, out: &mut Summary) {
         self.link.summarise(out);
-        let ends = self.near.iter().chain(std::iter::once(&self.far));
-        let (mut packets, mut busy) = (0, Duration::ZERO);
-        for processor in ends.flatten() {
-            let processor = processor.lock().unwrap_or_else(PoisonError::into_inner);
-            packets += processor.packets;
-            busy += processor.busy;
-        }
-        out.set("worked_packets", packets as f64);
-        out.set("worked_s", busy.as_secs_f64());
+        out.set("worked_packets", self.worked.0 as f64);
+        out.set("worked_s", self.worked.1.as_secs_f64());
         out.set("work_dropped", self.dropped as f64);
     }
 }
@@ -347,10 +392,10 @@ mod tests {
     fn packets_are_worked_on_one_after_the_other() {
         let ms = Duration::from_millis;
         let mut cpu = processor(Work { send: ms(20), receive: ms(10), bare: ms(1), ..Work::default() });
-        assert_eq!(cpu.serve(at(0), &packet(100), true), at(20));
-        assert_eq!(cpu.serve(at(5), &packet(0), false), at(21));
-        assert_eq!(cpu.serve(at(5), &packet(100), false), at(31));
-        assert_eq!(cpu.serve(at(100), &packet(0), true), at(101));
+        assert_eq!(cpu.serve(at(0), &packet(100), true), (at(20), ms(20)));
+        assert_eq!(cpu.serve(at(5), &packet(0), false), (at(21), ms(1)));
+        assert_eq!(cpu.serve(at(5), &packet(100), false), (at(31), ms(10)));
+        assert_eq!(cpu.serve(at(100), &packet(0), true), (at(101), ms(1)));
     }
 
     #[test]
@@ -361,13 +406,29 @@ mod tests {
         let (mut late, mut longest) = (0u64, Duration::ZERO);
         for n in 0..100_000u64 {
             let came = at(10 * n);
-            let wait = cpu.serve(came, &packet(1), true) - came;
+            let wait = cpu.serve(came, &packet(1), true).0 - came;
             late += u64::from(wait > Duration::from_millis(2));
             longest = longest.max(wait);
         }
         // It is away for a third of the time.
         assert!((late as f64 / 100_000.0 - 1.0 / 3.0).abs() < 0.03, "{late}");
         assert!(longest > Duration::from_secs(2), "{longest:?}");
+    }
+
+    #[test]
+    fn weeks_without_a_packet_take_no_time_and_leave_the_law_as_it_is() {
+        let away = Away { every: Duration::from_millis(2), lasting: Duration::from_millis(1) };
+        let mut cpu = processor(Work { away: Some(away), ..Work::default() });
+        let came = |n: u64| at(n * 1_000_000_000);
+        let waits = (1..=3000).map(|n| cpu.serve(came(n), &packet(1), true).0 - came(n));
+        let (mut late, mut total) = (0u64, 0.0);
+        for wait in waits {
+            late += u64::from(!wait.is_zero());
+            total += wait.as_secs_f64();
+        }
+        assert!((late as f64 / 3000.0 - 1.0 / 3.0).abs() < 0.03, "{late}");
+        // What is left of an absence is as long as a whole one.
+        assert!((total / late as f64 - 1e-3).abs() < 1e-4, "{total}");
     }
 
     #[test]
@@ -398,6 +459,10 @@ mod tests {
         assert_eq!(of(Direction::Uplink), [at(30), at(50), at(70)]);
         // They arrive at 10 ms, when 60 ms of work have been given.
         assert_eq!(of(Direction::Downlink), [at(65), at(70), at(75)]);
+        let mut summary = Summary::default();
+        link.summarise(&mut summary);
+        let worked = ["worked_packets", "worked_s"].map(|name| summary.values[name]);
+        assert_eq!(worked, [6.0, 0.075]);
     }
 
     #[test]
@@ -421,7 +486,7 @@ mod tests {
     fn a_processor_that_never_comes_back_holds_packets_for_ever() {
         let away = Away { every: Duration::from_millis(1), lasting: Duration::MAX };
         let mut cpu = processor(Work { away: Some(away), ..Work::default() });
-        let last = (0..20).map(|n| cpu.serve(at(1000 + n), &packet(1), true)).max();
+        let last = (0..20).map(|n| cpu.serve(at(1000 + n), &packet(1), true).0).max();
         assert_eq!(last, Some(Instant::FAR_FUTURE));
     }
 
