@@ -77,6 +77,11 @@ impl Page {
         self.waiting.pop_front()
     }
 
+    /// Does an object wait to be asked for?
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Its connection did not answer: it is asked for again before all others.
     pub(crate) fn retry(&mut self, job: Job) {
         self.waiting.push_front(job);
@@ -133,14 +138,14 @@ mod tests {
     fn inline_objects_wait_for_the_first() {
         let mut page = page(&[(None, 130), (Some(0), 0), (Some(0), 0)]);
         let first = page.take().unwrap();
-        assert!(page.waiting.is_empty());
+        assert!(!page.has_waiting());
         page.retry(first);
         assert_eq!(page.take(), Some(first));
         page.settle(0, true, at(1000));
-        assert!(page.waiting.is_empty());
+        assert!(!page.has_waiting());
         assert_eq!(page.next(), Some(at(1130)));
         page.discover(at(1129));
-        assert!(page.waiting.is_empty());
+        assert!(!page.has_waiting());
         page.discover(at(1130));
         assert_eq!(page.next(), None);
         assert_eq!((page.take().unwrap().object, page.take().unwrap().object), (1, 2));
@@ -167,13 +172,13 @@ mod tests {
             |page: &mut Page| std::iter::from_fn(|| page.take()).map(|job| job.object).collect::<Vec<_>>();
         assert_eq!(known(&mut page), [0, 4]);
         page.settle(4, true, at(5));
-        assert!(page.waiting.is_empty());
+        assert!(!page.has_waiting());
         page.settle(0, true, at(10));
         assert_eq!(known(&mut page), [1, 2]);
         // What names something and fails holds nothing up.
         page.settle(1, false, at(20));
         page.discover(at(69));
-        assert!(page.waiting.is_empty());
+        assert!(!page.has_waiting());
         page.discover(at(70));
         assert_eq!(known(&mut page), [3]);
         page.settle(2, true, at(80));

@@ -176,7 +176,8 @@ impl Browser {
             if self.page.is_none() && is_due && !waits {
                 self.page = Some(self.plan.begin(cx.now));
             }
-            let wanted = self.page.is_some() || is_due || self.invited.is_some();
+            let asks = self.page.as_ref().is_some_and(Page::has_waiting);
+            let wanted = asks || is_due || self.invited.is_some();
             if wanted && !self.line.is_open() && self.opening.is_none() {
                 self.open(cx);
             }
