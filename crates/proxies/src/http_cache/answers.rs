@@ -10,9 +10,18 @@ use super::exchange::{Exchange, Phase};
 use super::policy;
 use super::store::{Stored, lines};
 
-/// What of the fields a 304 repeats (RFC 9110, 15.4.5).
-const OF_304: &[&str] =
-    &["cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary", "via"];
+/// What of the fields a 304 repeats (RFC 9110, 15.4.5), and what its server has just said to one client.
+const OF_304: &[&str] = &[
+    "cache-control",
+    "content-location",
+    "date",
+    "etag",
+    "expires",
+    "last-modified",
+    "set-cookie",
+    "vary",
+    "via",
+];
 
 /// What the Connection field says after the answer.
 pub(super) fn connection(exchange: &Exchange) -> &'static str {

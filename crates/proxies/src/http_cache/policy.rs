@@ -128,6 +128,15 @@ pub(super) fn is_unchanged(request: &Fields, stored: &Fields) -> bool {
     }
 }
 
+/// Is an answer that nothing has changed about what is kept?
+pub(super) fn is_about(news: &Fields, kept: &Fields) -> bool {
+    match (news.first("etag"), kept.first("etag")) {
+        //= RFC 9111 (4.3.4): a strong tag is about what has the same one, a weak one about what has its like.
+        (Some(told), Some(ours)) if told.starts_with(b"W/") => opaque(told) == opaque(ours),
+        (told, ours) => told.is_none() || told == ours,
+    }
+}
+
 /// A tag without the mark of a weak one.
 fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)

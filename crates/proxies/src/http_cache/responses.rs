@@ -70,12 +70,24 @@ impl HttpCache {
         let mut fields = forward::response(&head.fields, head.version, &via);
         let took = cx.now.since(exchange.sent).as_nanos() / 1_000_000_000;
         if let Some(kept) = exchange.checking.take_if(|_| head.status == 304) {
-            let fresh = freshened(&kept, &fields, cx, today, took, assumed);
+            if !policy::is_about(&fields, &kept.fields) {
+                //= RFC 9111 (4.3.4): nothing of what is kept is updated. What it is about is asked for, once this is over.
+                return true;
+            }
+            let (asked, key) = (exchange.head.fields.clone(), exchange.key.clone());
+            let fresh = freshened(&kept, &fields, &asked, cx, today, took, assumed);
+            let Stored { status, ref fields, ref said, .. } = fresh;
+            let stays = policy::may_store(&Method::Get, &asked, status, fields, said, assumed > 0);
             let fresh = Arc::new(fresh);
             answers::stored(exchange, &fresh, cx.now, "validated");
-            let key = exchange.key.clone();
             self.counters.validated += 1;
-            self.store.insert(&key, fresh);
+            if !stays || fresh.varying != kept.varying {
+                // What is kept of this address was kept by another word of its server.
+                self.store.remove(&key);
+            }
+            if stays {
+                self.store.insert(&key, fresh);
+            }
             self.pump_client(cx, net, id.0);
             return true;
         }
@@ -139,14 +151,20 @@ impl HttpCache {
         exchange.push_body(piece);
     }
 
-    /// The answer is complete. False if its request was not sent whole.
+    /// The answer is complete, or was none to what was asked, which is asked again. False if its request was not sent whole.
     pub(super) fn response_end(&mut self, id: ExchangeId) -> bool {
         let Some(exchange) = self.exchange(id) else { return true };
-        exchange.server = None;
+        let server = exchange.server.take();
         let was_whole = !exchange.upload.is_owed() && exchange.upload.held.is_empty();
-        if exchange.phase != Phase::Answering {
-            return was_whole;
+        let phase = exchange.phase;
+        if phase == Phase::Asked
+            && let Some(key) = server.and_then(|s| self.servers.get_mut(s)).map(|s| s.key.clone())
+        {
+            self.requeue(&key, id);
         }
+        let Some(exchange) = self.exchange(id).filter(|_| phase == Phase::Answering) else {
+            return was_whole;
+        };
         exchange.complete();
         let (key, keeping) = (exchange.key.clone(), exchange.keeping.take());
         if let Some(Keeping { mut stored, body }) = keeping {
@@ -225,10 +243,21 @@ fn begin(exchange: &mut Exchange, head: &ResponseHead, fields: &Fields, framing:
     exchange.push(Body::Real(text.into()));
 }
 
-/// What is kept, after its server said that it has not changed (RFC 9111, 4.3.4).
-fn freshened(kept: &Stored, news: &Fields, cx: &Cx, today: Option<u64>, took: u64, assumed: u64) -> Stored {
+/// What is kept, after its server said to who asked like this that it has not changed (RFC 9111, 4.3.4).
+fn freshened(
+    kept: &Stored,
+    news: &Fields,
+    asked: &Fields,
+    cx: &Cx,
+    today: Option<u64>,
+    took: u64,
+    assumed: u64,
+) -> Stored {
     let mut fields = Fields::default();
-    let is_news = |name: &[u8]| news.iter().any(|field| field.name.eq_ignore_ascii_case(name));
+    //= RFC 9110 (6.6.1): news without a date have the one of their arrival, and not that of what is kept.
+    let is_news = |name: &[u8]| {
+        name.eq_ignore_ascii_case(b"date") || news.iter().any(|field| field.name.eq_ignore_ascii_case(name))
+    };
     for field in kept.fields.iter().filter(|field| !is_news(&field.name)) {
         fields.push(field.name.clone(), field.value.clone());
     }
@@ -245,6 +274,7 @@ fn freshened(kept: &Stored, news: &Fields, cx: &Cx, today: Option<u64>, took: u6
     let without = without_age(&fields);
     Stored {
         lines: lines(&without),
+        varying: policy::varying(&fields, asked),
         received: cx.now,
         initial_age: policy::initial_age(news, today, took),
         lifetime: policy::lifetime(&fields, &said, made, assumed),

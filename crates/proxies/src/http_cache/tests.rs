@@ -89,6 +89,104 @@ fn an_old_answer_is_checked_and_its_fields_made_new() {
     assert!(heard.ends_with("v2"));
 }
 
+/// Something that is kept and is not fresh any more.
+fn with_an_old_answer(fields: &str) -> AppBench<HttpCache> {
+    let mut bench = on_bench(config());
+    let answer = format!("HTTP/1.1 200 OK\r\n{fields}ETag: \"v1\"\r\nContent-Length: 2\r\n\r\nv1");
+    ask(&mut bench, GET, &answer);
+    bench.wait(3_600);
+    bench
+}
+
+#[test]
+fn what_a_304_makes_private_is_given_to_nobody_else() {
+    for news in [
+        "Set-Cookie: sid=secret\r\n",
+        "Cache-Control: private, max-age=60\r\n",
+        "Cache-Control: no-store, max-age=60\r\n",
+        "Vary: *\r\n",
+    ] {
+        let mut bench = with_an_old_answer("Cache-Control: max-age=60\r\n");
+        let unchanged = format!("HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n{news}\r\n");
+        let (heard, _) = ask(&mut bench, GET, &unchanged);
+        assert!(heard.starts_with("HTTP/1.1 200 ") && heard.contains(news), "{heard}");
+        assert!(heard.ends_with("\r\n\r\nv1"), "{heard}");
+        let (heard, asked) = ask(&mut bench, GET, FRESH);
+        assert!(asked.is_some_and(|asked| !asked.contains("If-None-Match")), "{news}");
+        assert!(!heard.contains(news) && heard.ends_with("hello"), "{heard}");
+    }
+    // Who has the answer already gets its cookie too.
+    let mut bench = with_an_old_answer("Cache-Control: max-age=60\r\n");
+    let conditional = "GET http://a/x HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v1\"\r\n\r\n";
+    let (heard, _) = ask(&mut bench, conditional, "HTTP/1.1 304 Not Modified\r\nSet-Cookie: a=b\r\n\r\n");
+    assert!(heard.starts_with("HTTP/1.1 304 ") && heard.contains("Set-Cookie: a=b\r\n"), "{heard}");
+}
+
+#[test]
+fn what_a_304_says_of_variants_counts_from_then_on() {
+    let mut bench = with_an_old_answer("Cache-Control: max-age=60\r\n");
+    let get =
+        |language: &str| format!("GET http://a/x HTTP/1.1\r\nHost: a\r\nAccept-Language: {language}\r\n\r\n");
+    let unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nVary: Accept-Language\r\n\r\n";
+    assert!(ask(&mut bench, &get("de"), unchanged).1.is_some());
+    assert_eq!(ask(&mut bench, &get("de"), "").1, None);
+    let (heard, asked) = ask(&mut bench, &get("fr"), FRESH);
+    assert!(asked.is_some_and(|asked| !asked.contains("If-None-Match")), "that one is German");
+    assert!(heard.ends_with("hello"), "{heard}");
+}
+
+#[test]
+fn a_304_without_a_date_has_the_one_of_its_arrival() {
+    let dates = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nExpires: Sun, 06 Nov 1994 08:49:47 GMT\r\n";
+    let mut bench = with_an_old_answer(dates);
+    let unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n";
+    for time in ["09:49:37", "09:49:42"] {
+        // It expired an hour ago.
+        let (heard, asked) = ask(&mut bench, GET, unchanged);
+        assert!(asked.is_some(), "{time}");
+        let date = format!("\r\nDate: Sun, 06 Nov 1994 {time} GMT\r\n");
+        assert!(heard.contains(&date) && heard.contains("\r\nAge: 0\r\n"), "{heard}");
+        bench.wait(5);
+    }
+}
+
+#[test]
+fn a_304_about_something_else_makes_nothing_fresh() {
+    for (kept, told) in [("\"v1\"", "\"v2\""), ("W/\"v1\"", "W/\"v2\""), ("W/\"v1\"", "\"v1\"")] {
+        let mut bench = on_bench(config());
+        let answer = |tag: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: {tag}\r\nContent-Length: 1\r\n\r\n"
+            )
+        };
+        ask(&mut bench, GET, &(answer(kept) + "1"));
+        bench.wait(3_600);
+        let client = come(&mut bench);
+        bench.say(client, GET);
+        let server = bench.opened();
+        assert!(bench.heard(server).contains("If-None-Match"));
+        bench.say(server, format!("HTTP/1.1 304 Not Modified\r\nETag: {told}\r\n\r\n"));
+        // What it is about is asked for.
+        assert_eq!(bench.heard(client), "", "{kept} {told}");
+        assert!(!bench.heard(server).contains("If-None-Match"));
+        bench.say(server, answer(told) + "2");
+        assert!(bench.heard(client).ends_with("\r\n\r\n2"));
+        let (heard, asked) = ask(&mut bench, GET, "");
+        assert!(asked.is_none() && heard.ends_with('2'), "{heard}");
+        assert_eq!((bench.app.counters().validated, bench.app.counters().stored), (0, 2));
+    }
+    // A connection that ends behind it is no obstacle.
+    let mut bench = with_an_old_answer("Cache-Control: max-age=60\r\n");
+    let client = come(&mut bench);
+    bench.say(client, GET);
+    let server = bench.opened();
+    bench.say(server, "HTTP/1.1 304 Not Modified\r\nETag: \"v2\"\r\nConnection: close\r\n\r\n");
+    let server = bench.opened();
+    assert!(!bench.heard(server).contains("If-None-Match"));
+    bench.say(server, FRESH);
+    assert!(bench.heard(client).ends_with("hello"));
+}
+
 #[test]
 fn what_cannot_be_checked_is_used_stale_only_where_its_server_allows_it() {
     for (control, status) in [("max-age=1", "200"), ("max-age=1, must-revalidate", "504")] {
@@ -678,6 +776,7 @@ fn words() -> impl Strategy<Value = Vec<u8>> {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\n\r\n",
         b"HTTP/1.1 304 Not Modified\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\nETag: \"2\"\r\n\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n",
         b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
         b"5\r\nhello\r\n",
