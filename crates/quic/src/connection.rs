@@ -112,6 +112,15 @@ impl Connection {
         self.meter.smoothed().unwrap_or(self.initial_rtt)
     }
 
+    /// The smoothed round trip, once there is one.
+    fn smoothed(&self) -> Option<Duration> {
+        let measured = self.meter.smoothed()?;
+        let now = self.quic.as_ref().map(|(_, quic)| library::round_trip(quic)).unwrap_or_default();
+        Some(u64::try_from(now.as_nanos()).map_or(measured, Duration::from_nanos))
+            .filter(|time| !time.is_zero())
+            .or(Some(measured))
+    }
+
     /// Is a packet without acknowledgement for longer than any would take?
     fn is_overdue(&self, now: Instant) -> bool {
         self.meter.unanswered_since().is_some_and(|sent| now - sent >= self.round_trip())
@@ -630,7 +639,7 @@ impl Transport for Connection {
             app_received: self.streams.received,
             resent: self.meter.lost.load(Relaxed),
             spurious: self.meter.spurious.load(Relaxed),
-            srtt: self.meter.smoothed(),
+            srtt: self.smoothed(),
             min_rtt: time(self.meter.min_rtt.load(Relaxed)),
             ..self.facts
         }

@@ -27,8 +27,8 @@ pub(crate) struct Meter {
     pub(crate) lost: AtomicU64,
     /// Times that all losses of an episode were none.
     pub(crate) spurious: AtomicU64,
-    /// In nanoseconds; 0: not measured yet.
-    pub(crate) srtt: AtomicU64,
+    /// In nanoseconds; 0: not measured yet. The smoothed round trip is that before the last acknowledgement.
+    srtt: AtomicU64,
     pub(crate) min_rtt: AtomicU64,
     /// The last packet that asks for an acknowledgement: its number, and when it was sent, in nanoseconds from 1; 0: it was acknowledged.
     last_number: AtomicU64,
@@ -148,7 +148,14 @@ impl Watch for Pace {
             self.path = trace.last_path();
         }
     }
-    fn acknowledged(&mut self, sent: Moment, octets: u64, number: Option<u64>, rtt: [Duration; 2]) {
+    fn acknowledged(
+        &mut self,
+        now: Moment,
+        sent: Moment,
+        octets: u64,
+        number: Option<u64>,
+        smoothed: Duration,
+    ) {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.is_measured = true;
         let last = self.meter.last_number.load(Relaxed);
@@ -156,8 +163,11 @@ impl Watch for Pace {
             self.meter.last_sent.store(0, Relaxed);
         }
         self.meter.acknowledged.fetch_add(octets, Relaxed);
-        self.meter.srtt.store(nanos(rtt[0]), Relaxed);
-        self.meter.min_rtt.store(nanos(rtt[1]), Relaxed);
+        self.meter.srtt.store(nanos(smoothed), Relaxed);
+        // The library has measured it only when all of an acknowledgement has been told.
+        let took = nanos(now.saturating_duration_since(sent)).max(1);
+        let least = self.meter.min_rtt.load(Relaxed);
+        self.meter.min_rtt.store(if least == 0 { took } else { least.min(took) }, Relaxed);
     }
     fn lost(&mut self, lost: Lost) {
         self.meter.lost.fetch_add(1, Relaxed);

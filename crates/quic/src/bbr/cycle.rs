@@ -152,7 +152,8 @@ impl Model {
     fn is_time_to_probe(&self, now: Instant) -> bool {
         // As often as Reno would, whose window takes as many rounds for its sawtooth.
         let reno = (self.target_inflight() / self.smss).min(self.reno_rounds);
-        now > self.cycle_at + self.probe_wait || self.rounds_since_probe_up >= reno
+        // On a path of less than a packet its window has no sawtooth.
+        now > self.cycle_at + self.probe_wait || (reno > 0 && self.rounds_since_probe_up >= reno)
     }
 
     fn is_time_to_cruise(&self) -> bool {

@@ -9,8 +9,14 @@
 //!                                                           window: window and rate
 //! ```
 //!
-//! What the draft leaves open: after the first round trip the rate is the initial window's over it (5.6.2 has a millisecond until
-//! then); a mark (ECN) counts as the loss of nothing; the greatest lump of acknowledgements is that of five to ten rounds.
+//! What the draft leaves open, and where this differs:
+//! - After the first round trip the rate is the initial window's over it (5.6.2).
+//! - A mark (ECN) ends a probe at once, and Startup where it comes in two rounds on end; otherwise it counts as losses do.
+//! - What bounds a probe after one that lost too much is what was in flight before the acknowledgement, as in Linux.
+//! - The greatest lump of acknowledgements is that of five to ten rounds; a round without a sample of its rate does not count for a full
+//!   pipe; a persistent congestion leaves four packets.
+//! - The library says only with acknowledgements that the application has no more to send, and says the same where the peer's flow
+//!   control holds data back: such a connection stays in Startup. Nor is the peer asked for other acknowledgements in some states.
 
 mod cycle;
 mod model;
@@ -55,7 +61,7 @@ impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Moment, mtu: u16) -> Box<dyn Controller> {
         let seed = self.draws.lock().unwrap_or_else(PoisonError::into_inner).bits();
         let model = Model::new(from_library(now), mtu.into(), self.initial_window, Stream::new(seed, "bbr"));
-        Box::new(Bbr { model, srtt: airloom_base::Duration::ZERO, is_acknowledging: false })
+        Box::new(Bbr { model, is_acknowledging: false })
     }
 }
 
@@ -63,8 +69,6 @@ impl ControllerFactory for Factory {
 #[derive(Clone, Debug)]
 struct Bbr {
     model: Model,
-    /// The smoothed round trip, as the library has it.
-    srtt: airloom_base::Duration,
     /// Is an acknowledgement being told of?
     is_acknowledging: bool,
 }
@@ -72,6 +76,8 @@ struct Bbr {
 impl Controller for Bbr {
     fn on_packet_sent(&mut self, now: Moment, bytes: u16, number: u64) {
         let now = from_library(now);
+        // Of an acknowledgement that was inferred (Retry) no end is told.
+        self.is_acknowledging = false;
         self.model.on_transmit(now);
         self.model.packets.sent(now, number, bytes.into(), self.model.round_count);
     }
@@ -85,13 +91,12 @@ impl Controller for Bbr {
         bytes: u64,
         number: u64,
         app_limited: bool,
-        rtt: &RttEstimator,
+        _: &RttEstimator,
     ) {
         if !self.is_acknowledging && app_limited {
             self.model.packets.limit();
         }
         self.is_acknowledging = true;
-        self.srtt = ours(rtt.get());
         let sent = from_library(sent);
         self.model.on_arrived(sent);
         self.model.packets.acknowledged(from_library(now), sent, number, bytes);
@@ -99,7 +104,7 @@ impl Controller for Bbr {
     fn on_end_acks(&mut self, now: Moment, in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
         self.is_acknowledging = false;
         if let Some(sample) = self.model.packets.sample(from_library(now), in_flight) {
-            self.model.on_ack(&sample, self.srtt);
+            self.model.on_ack(&sample);
             self.model.packets.forget(self.model.round_count);
         }
     }
@@ -131,7 +136,7 @@ impl Controller for Bbr {
         self.model.bound_cwnd();
     }
     fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration) {
-        self.model.ack_octets = threshold.saturating_mul(self.model.smss);
+        self.model.ack_packets = threshold;
         self.model.ack_delay = ours(delay);
     }
     fn window(&self) -> u64 {

@@ -61,8 +61,8 @@ pub(super) struct Model {
     pub(super) pacing_rate: u64,
     /// Was the window all that held data back, in this round and in the one before?
     cwnd_limited: [bool; 2],
-    /// What the peer may wait for before it acknowledges, in octets and for how long.
-    pub(super) ack_octets: u64,
+    /// What the peer may wait for before it acknowledges: so many packets more, and for so long.
+    pub(super) ack_packets: u64,
     pub(super) ack_delay: Duration,
 
     pub(super) state: State,
@@ -138,7 +138,7 @@ impl Model {
             // Until there is a round trip: the window in a millisecond.
             pacing_rate: part(initial_cwnd.saturating_mul(1000), State::Startup.pacing_gain()),
             cwnd_limited: [false; 2],
-            ack_octets: 0,
+            ack_packets: 0,
             ack_delay: Duration::ZERO,
             state: State::Startup,
             ack_phase: AckPhase::Init,
@@ -226,9 +226,9 @@ impl Model {
     }
 
     /// All of an acknowledgement.
-    pub(super) fn on_ack(&mut self, sample: &Sample, srtt: Duration) {
+    pub(super) fn on_ack(&mut self, sample: &Sample) {
         if self.min_rtt.is_none() {
-            let nanos = u128::from(srtt.as_nanos().max(1));
+            let nanos = u128::from(sample.rtt.as_nanos().max(1));
             let rate = u128::from(self.initial_cwnd) * 1_000_000_000 / nanos;
             self.pacing_rate = part(u64::try_from(rate).unwrap_or(NONE), State::Startup.pacing_gain());
         }
@@ -274,7 +274,12 @@ impl Model {
         self.enter_recovery(now, sent_at);
         self.note_loss();
         self.is_marked_in_round = true;
-        if std::mem::take(&mut self.is_bw_probe_sample) {
+        if !std::mem::take(&mut self.is_bw_probe_sample) {
+            return;
+        }
+        if self.packets.is_app_limited() {
+            self.end_probe(now);
+        } else {
             self.bound_probe(now, self.packets.in_flight);
         }
     }
@@ -455,7 +460,8 @@ impl Model {
     }
 
     fn update_min_rtt(&mut self, sample: &Sample) {
-        self.probe_rtt_expired = sample.now > self.probe_rtt_min_at + PROBE_RTT_EACH;
+        let is_known = self.probe_rtt_min.is_some();
+        self.probe_rtt_expired = is_known && sample.now > self.probe_rtt_min_at + PROBE_RTT_EACH;
         if self.probe_rtt_expired || self.probe_rtt_min.is_none_or(|least| sample.rtt < least) {
             self.probe_rtt_min = Some(sample.rtt);
             self.probe_rtt_min_at = sample.now;

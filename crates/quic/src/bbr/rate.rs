@@ -119,12 +119,14 @@ impl Packets {
     }
 
     /// One is taken for lost. It, and what was lost since it was sent.
-    // Packets of the handshake have numbers of their own: the oldest one of this number and size is meant.
+    // Packets of the handshake have numbers of their own: the oldest one of this number and size is meant. What went by a path before this
+    // one is not known here.
     pub(super) fn lost(&mut self, number: u64, octets: u64) -> Option<(Packet, u64)> {
+        let is_it = |packet: &&mut Packet| packet.is_open(number) && packet.octets == octets;
+        let packet = self.sent.iter_mut().find(is_it)?;
+        packet.is_settled = true;
         self.in_flight = self.in_flight.saturating_sub(octets);
         self.lost += octets;
-        let packet = self.sent.iter_mut().find(|packet| packet.is_open(number) && packet.octets == octets)?;
-        packet.is_settled = true;
         Some((*packet, self.lost - packet.lost))
     }
 

@@ -21,15 +21,11 @@ impl Model {
     }
 
     /// Room for what is sent and acknowledged in lumps.
-    fn quantized(&self, volume: u64) -> u64 {
-        let waits = self.ack_octets.min(self.volume_of_delay());
+    fn quantized(&self, octets: u64) -> u64 {
+        let waits = self.ack_packets.saturating_mul(self.smss).min(volume(self.max_bw(), self.ack_delay));
         let budget = self.send_quantum().saturating_add(waits);
         let probes = if self.state == State::Up { 2 * self.smss } else { 0 };
-        volume.max(budget).max(self.least_cwnd()).saturating_add(probes)
-    }
-
-    fn volume_of_delay(&self) -> u64 {
-        volume(self.max_bw(), self.ack_delay)
+        octets.max(budget).max(self.least_cwnd()).saturating_add(probes)
     }
 
     pub(super) fn inflight(&self, bw: u64, gain: u64) -> u64 {

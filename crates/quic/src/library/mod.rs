@@ -47,9 +47,12 @@ pub(crate) trait Cipher: Send + Sync + 'static {
 /// Octets of the tag behind a packet, of all ciphers.
 pub(crate) const TAG: usize = 16;
 
-/// Octets a second at which nothing waits that matters: a packet takes some two microseconds. It rounds waits to
-/// nanoseconds, and one of none would come again and again, so an octet has to take one at least.
-pub(crate) const AT_ONCE: u64 = 500_000_000;
+/// The most of those that are paced. The library rounds waits to nanoseconds, and one of none would come again and again: an octet has to
+/// take one at least.
+pub(crate) const MOST_RATE: u64 = 1_000_000_000;
+
+/// Octets a second at which nothing waits that matters: a packet takes some two microseconds.
+pub(crate) const AT_ONCE: u64 = MOST_RATE / 2;
 
 /// Is shown packets as plain text.
 pub(crate) trait Observer: Send + Sync + 'static {
@@ -93,9 +96,16 @@ pub(crate) enum Lost {
 pub(crate) trait Watch: Send + Sync + std::fmt::Debug + Clone + 'static {
     /// A packet was sent that asks for an acknowledgement.
     fn sent(&mut self, now: Moment, number: u64);
-    /// A packet was acknowledged that was sent then: its octets, its number where the library says it, and the round trip now: the
-    /// smoothed one and the least.
-    fn acknowledged(&mut self, sent: Moment, octets: u64, number: Option<u64>, rtt: [Duration; 2]);
+    /// A packet was acknowledged that was sent then: its octets, its number where the library says it, and the smoothed round trip
+    /// before this acknowledgement.
+    fn acknowledged(
+        &mut self,
+        now: Moment,
+        sent: Moment,
+        octets: u64,
+        number: Option<u64>,
+        smoothed: Duration,
+    );
     /// A packet was taken for lost.
     fn lost(&mut self, lost: Lost);
     /// All losses of an episode were none.

@@ -129,7 +129,9 @@ pub(crate) fn is_astray(connection: &Connection, local: IpAddr, used: Option<IpA
 
 /// The round trip, as far as it is known.
 pub(crate) fn round_trip(connection: &Connection) -> Duration {
-    connection.rtt(PathId::ZERO).unwrap_or_default()
+    // Where it has moved by a path of its own the first one may be no more.
+    let first = || connection.paths().first().and_then(|path| connection.rtt(*path));
+    connection.rtt(PathId::ZERO).or_else(first).unwrap_or_default()
 }
 
 /// A packet has come from this address of the client's, to which the server is about to move. True: that is news, and a PING waits to

@@ -7,7 +7,7 @@ use std::time::Duration;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 
-use super::{Lost, Watch};
+use super::{Lost, MOST_RATE, Watch};
 use crate::clock::Moment;
 
 /// What makes controllers for connections of noq-proto.
@@ -50,7 +50,7 @@ impl<W: Watch> Controller for Watched<W> {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.watch.acknowledged(sent, bytes, Some(number), [rtt.get(), rtt.min()]);
+        self.watch.acknowledged(now, sent, bytes, Some(number), rtt.get());
         self.inner.on_ack(now, sent, bytes, number, app_limited, rtt);
     }
     fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>) {
@@ -86,7 +86,7 @@ impl<W: Watch> Controller for Watched<W> {
     }
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = self.inner.metrics();
-        metrics.pacing_rate = self.watch.rate().or(metrics.pacing_rate);
+        metrics.pacing_rate = self.watch.rate().or(metrics.pacing_rate).map(|rate| rate.min(MOST_RATE));
         metrics
     }
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -264,7 +264,7 @@ impl<W: Watch> Controller for Watched<W> {
         self.inner.on_sent(now, bytes, last);
     }
     fn on_ack(&mut self, now: Moment, sent: Moment, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.watch.acknowledged(sent, bytes, None, [rtt.get(), rtt.min()]);
+        self.watch.acknowledged(now, sent, bytes, None, rtt.get());
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
     }
     fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>) {

