@@ -283,7 +283,13 @@ impl Plain {
     /// How many octets such a header has.
     #[inline]
     pub fn header_len(&self) -> usize {
-        MIN_HEADER + if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 }
+        Plain::length(self.timestamps.is_some())
+    }
+
+    /// The same, with timestamps or without.
+    #[inline]
+    pub const fn length(has_timestamps: bool) -> usize {
+        MIN_HEADER + if has_timestamps { TIMESTAMPS_LEN } else { 0 }
     }
 
     /// Writes such a header, as [`Header::emit`] would. Panics if `out` is shorter than 32 octets.

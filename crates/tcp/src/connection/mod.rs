@@ -459,7 +459,19 @@ impl Transport for Connection {
     }
 
     fn facts(&self) -> FlowFacts {
-        FlowFacts { srtt: self.tx.rtt().srtt(), min_rtt: self.tx.rtt().min(), ..self.tx.facts }
+        let mut facts =
+            FlowFacts { srtt: self.tx.rtt().srtt(), min_rtt: self.tx.rtt().min(), ..self.tx.facts };
+        // Counted when they are made, for what they say then.
+        for made in &self.made_acks {
+            facts.segments -= 1;
+            facts.wire_sent -= made.packet.wire_len() as u64;
+        }
+        // What is left of this connection acknowledges the peer's FIN when it has been asked for the last time.
+        if self.state == State::TimeWait && self.tx.pending & pending::ACK != 0 {
+            facts.segments += 1;
+            facts.wire_sent += Plain::length(self.tx.agreed().timestamps) as u64;
+        }
+        facts
     }
 
     fn into_lingering(mut self: Box<Self>) -> Box<dyn Transport> {
