@@ -73,8 +73,6 @@ pub struct PointInfo {
 pub enum Event {
     /// Entered a queue.
     Enqueue,
-    /// Left a queue.
-    Dequeue,
     /// Sent (for the first time).
     Transmit,
     /// Received.
@@ -92,7 +90,6 @@ impl Event {
     pub const fn name(self) -> &'static str {
         match self {
             Event::Enqueue => "enq",
-            Event::Dequeue => "deq",
             Event::Transmit => "tx",
             Event::Receive => "rx",
             Event::Drop => "drop",

@@ -237,7 +237,7 @@ impl<W: Write> Writer<W> {
         };
         let facts = &record.facts;
         let is_sighting = match (self.interfaces[id].kind, facts.event) {
-            (_, Event::Enqueue | Event::Dequeue) => false,
+            (_, Event::Enqueue) => false,
             (_, Event::Receive | Event::Retransmit) => true,
             // There an acknowledgement is a PDU: a STATUS.
             (
@@ -618,10 +618,9 @@ mod tests {
     }
 
     #[test]
-    fn entering_and_leaving_a_queue_is_no_sighting() {
+    fn entering_a_queue_is_no_sighting() {
         let mut outbox = ip_points(&["wire.queue.dl.tx"]);
         add(&mut outbox, 1, 0, facts(Event::Enqueue, 1));
-        add(&mut outbox, 1, 0, facts(Event::Dequeue, 1));
         assert!(read(&write(&outbox)).iter().all(|b| b.kind != ENHANCED_PACKET));
     }
 
