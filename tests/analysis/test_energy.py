@@ -79,6 +79,33 @@ def test_per_megabyte_with_and_without_the_tail() -> None:
     assert analysis.joules_per_megabyte(run, spent, tail=False) == pytest.approx((joules - 50.0) / octets * 1e6)
 
 
+def test_per_megabyte_of_a_page_is_the_same_whoever_fetches_it() -> None:
+    split, direct = (
+        al.load("split-page", {"hosts.gateway.proxy": proxy}).run(1, out=Path(str(proxy)))
+        for proxy in ("split-tcp", "none")
+    )
+    assert split.flows.height == 2 * direct.flows.height
+    octets = direct.flows.select(pl.sum("app_bytes_up", "app_bytes_down")).sum_horizontal().item()
+    for run in (split, direct):
+        spent = analysis.energy(run, SIMPLE)
+        assert analysis.joules_per_megabyte(run, spent) == pytest.approx(spent["joules"].sum() / octets * 1e6, rel=0.02)
+    cell = al.load("umts-page", {"hosts.mobile.count": 2, "links.radio.rrc": {}, "run.points": ["*.ip"]}).run(1, out=Path("cell"))
+    spent = analysis.energy(cell, SIMPLE)
+    octets = cell.flows.select(pl.sum("app_bytes_up", "app_bytes_down")).sum_horizontal().item()
+    assert analysis.joules_per_megabyte(cell, spent) == pytest.approx(spent["joules"].sum() / octets * 1e6)
+
+
+def test_timeslots_of_one_moment_count_once() -> None:
+    run = al.load("sctp-page").run(1)
+    spent = {(part, what): s for _, part, what, s, _ in analysis.energy(run, "wlan.ns3").rows()}
+    air = run.states.filter((pl.col("state") == "tx") & (pl.col("dir") == "dl"))
+    assert sum(air["ns"].to_list()) / 1e9 > run.summary["simulated_s"]
+    instants = set[int]()
+    for begin, end in air["t_ns", "until_ns"].rows():
+        instants.update(range(begin // 1_000_000, end // 1_000_000))
+    assert spent["transfer", "receive"] == pytest.approx(len(instants) / 1e3, rel=0.01)
+
+
 def test_a_mobile_that_is_never_released_has_no_tail() -> None:
     run = al.load("umts-page").run(seed=1)
     spent = analysis.energy(run, SIMPLE)
@@ -126,6 +153,23 @@ def test_packets_are_counted_where_they_go_one_by_one() -> None:
     assert spent["receive"] == pytest.approx(got.height * 330e-6 + sum(got["len"].to_list()) * 0.42e-6)
     sent, octets = run.summary["wire.uplink.packets"], run.summary["wire.uplink.bytes"]
     assert spent["send"] == pytest.approx(sent * 420e-6 + octets * 1.9e-6)
+
+
+def test_datagrams_that_a_cut_throws_away_are_not_received_and_copies_are() -> None:
+    wire = WIRE.replace('["/20kB"]', '["/200kB"]')
+    cut = wire + '\n[[timeline]]\nat = "500ms"\ntarget = "wire"\nset = { state = "down" }\n[[timeline]]\nat = "2s"\ntarget = "wire"\nset = { state = "up" }\n'
+    twice = wire.replace('20ms"', '20ms", duplication = { probability = 0.2 }')
+    for text in (cut, twice):
+        for points in ("", '\npoints = ["wire.*"]'):
+            run = parse(text.replace('["packets"]', f'["packets"]{points}'), "wire.toml").run(1, out=Path("w"), force=True)
+            joules = {what: j for _, _, what, _, j in analysis.energy(run, "wavelan.2mbit").rows()}["receive"]
+            at = run.packets.filter(pl.col("point") == ("wire.queue.dl.tx" if points else "mobile.wire.ip"))
+            if points:
+                lost = at.filter(pl.col("event") == "drop")["pkt_id"].to_list()
+                got = at.filter((pl.col("event") == "enq") & ~pl.col("pkt_id").is_in(lost))
+            else:
+                got = at.filter(pl.col("event") == "rx")
+            assert joules == pytest.approx(got.height * 330e-6 + sum(got["len"].to_list()) * 0.42e-6), (text, points)
 
 
 def test_a_radio_is_connected_while_packets_pass_and_let_go_afterwards() -> None:

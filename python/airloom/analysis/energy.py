@@ -111,10 +111,16 @@ def energy(run: Run, model: str | Model | None = None, *, link: str | None = Non
 
 
 def joules_per_megabyte(run: Run, spent: pl.DataFrame, *, tail: bool = True) -> float:
-    """Joules of `energy` for each 10^6 octets that applications received, in both directions."""
+    """Joules of `energy` for each 10^6 octets that applications received, in both directions.
+
+    Of the connections those count that have an end at a host that spends: what a proxy fetches for it comes a second time.
+    """
     parts = ("transfer", "tail") if tail else ("transfer",)
     joules = spent.filter(pl.col("part").is_in(parts))["joules"].sum()
-    octets = run.flows.select(pl.col("app_bytes_up", "app_bytes_down").sum()).sum_horizontal().item()
+    own = _addresses(run, set(spent["host"].to_list()))
+    ends = [_address(pl.col(end)).is_in(list(own)) for end in ("src", "dst")]
+    flows = run.flows.filter(ends[0] | ends[1])
+    octets = flows.select(pl.col("app_bytes_up", "app_bytes_down").sum()).sum_horizontal().item()
     return float(joules) / octets * 1e6 if octets else float("nan")
 
 
@@ -134,6 +140,17 @@ def overheads(flows: pl.DataFrame) -> pl.DataFrame:
     summed = flows.select(*keep, app_bytes=app, wire_bytes=wire)
     more = pl.col("wire_bytes") - pl.col("app_bytes")
     return summed.with_columns(overhead_bytes=more, overhead_share=more / pl.col("app_bytes"))
+
+
+def _addresses(run: Run, hosts: set[str]) -> set[str]:
+    """All addresses of some hosts."""
+    of_links = [link.get("addresses", {}) for link in _links(run).values()]
+    return {address for each in of_links for host, own in each.items() if host in hosts for address in own}
+
+
+def _address(end: pl.Expr) -> pl.Expr:
+    """That of an end of a connection: `10.77.0.2:80`, `[fd00:77::2]:80`."""
+    return end.cast(pl.String).str.replace(r"^\[?([^\]]*?)\]?:\d+$", "$1")
 
 
 def _links(run: Run) -> dict[str, Any]:
@@ -207,7 +224,7 @@ def _by_interface(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[
             raise UsageError(f"the link {link!r} ({what}) does not say how long it was busy: no model fits it")
         on_air[_first_host(run, link)] = (float(busy[0] or 0), float(busy[1] or 0), end)
     for (host,), of_host in states.group_by("host", maintain_order=True):
-        each = [sum(of_host.filter(pl.col("dir") == d)["ns"].to_list()) / 1e9 for d in ("ul", "dl")]
+        each = [_length_s(of_host.filter(pl.col("dir") == direction)) for direction in ("ul", "dl")]
         on_air[str(host)] = (each[0], each[1], _last_s(of_host))
     rows: list[Row] = []
     for host, (up, down, last) in on_air.items():
@@ -267,11 +284,15 @@ def _counted(run: Run, model: Model, link: str) -> tuple[list[Row], list[float]]
     here = pl.col("event").cast(pl.String) == "enq"
     rows: list[Row] = []
     for what, of_packet in (("send", model.send), ("receive", model.receive)):
-        # What was lost on the way has been sent, but not received.
-        sent = pl.col("event").cast(pl.String).is_in(["enq", "drop"]) & ~pl.col("reason").cast(pl.String).is_in(
-            ["queue full", "link down"]
-        ).fill_null(value=False)
-        counted = seen.filter((pl.col("point") == points[what]) & (sent if what == "send" else here))
+        at_point = seen.filter(pl.col("point") == points[what])
+        # What was lost on the way has been sent, but not received; of what has come twice the link does not know.
+        if what == "send":
+            unsent = pl.col("reason").cast(pl.String).is_in(["queue full", "link down"]).fill_null(value=False)
+            counted = at_point.filter(pl.col("event").cast(pl.String).is_in(["enq", "drop"]) & ~unsent)
+        else:
+            lost = at_point.filter(pl.col("event").cast(pl.String) == "drop")
+            arrived = seen.filter((pl.col("point") == f"{host}.{link}.ip") & (pl.col("event").cast(pl.String) == "rx"))
+            counted = at_point.filter(here).join(lost, on="pkt_id", how="anti") if arrived.is_empty() else arrived
         joules = counted.height * of_packet["packet_j"] + sum(counted["len"].to_list()) * of_packet["octet_j"]
         rows.append((host, "transfer", what, None, joules))
     passed = seen.filter(pl.col("point").is_in(list(points.values())) & here)["t_ns"].sort()
@@ -281,6 +302,13 @@ def _counted(run: Run, model: Model, link: str) -> tuple[list[Row], list[float]]
 def _last_s(air: pl.DataFrame) -> float:
     """When the last air time ends; 0 without any."""
     return max(air["until_ns"].to_list(), default=0) / 1e9
+
+
+def _length_s(air: pl.DataFrame) -> float:
+    """How long something was on the air; timeslots of one moment count once."""
+    ends = pl.col("until_ns").cum_max().shift(1, fill_value=0)
+    lengths = air.sort("t_ns").select((pl.col("until_ns") - pl.max_horizontal("t_ns", ends)).clip(lower_bound=0))
+    return int(lengths.sum().item()) / 1e9
 
 
 def _timers(model: Model, keys: dict[str, Any]) -> dict[str, float]:
