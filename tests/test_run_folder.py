@@ -200,6 +200,38 @@ def test_the_same_run_may_take_its_place_again_and_another_one_only_by_force(tra
     assert sorted(p.name for p in tmp_path.iterdir()) == ["result", "transfer.toml"]
 
 
+def test_what_lies_beside_the_same_results_stays(transfer: Path) -> None:
+    words = ["run", str(transfer), "--out", "result", "--seed"]
+    assert call([*words, "1"]) == 0
+    assert call(["export", "result", "--qlog", "draft"]) == 0
+    Path("result/notes.txt").write_text("look at second 3")
+    assert call([*words, "1"]) == 0
+    assert Path("result/notes.txt").read_text() == "look at second 3"
+    assert list(Path("result/qlog-draft").iterdir())
+    # Other results have other notes.
+    assert call([*words, "2", "--force"]) == 0
+    assert {path.suffix for path in Path("result").iterdir()} == {".parquet", ".json", ".pcapng"}
+
+
+def test_a_name_of_a_folder_is_no_pattern(transfer: Path) -> None:
+    one = al.load(transfer).run(1, out=Path("r1"))
+    other = al.load(transfer, {"hosts.mobile.app.bulk.size": "10kB"}).run(1, out=Path("r[1]"))
+    assert al.Run(other.folder).flows["app_bytes_down"].to_list() == [10_000]
+    assert al.Run(one.folder).flows["app_bytes_down"].to_list() == [200_000]
+    sweep = al.load(transfer).sweep(seeds=range(3)).run(out=Path("s[*?]"))
+    assert sweep.runs.height == 3
+
+
+def test_tables_of_runs_can_be_joined_and_put_together() -> None:
+    tables = []
+    for name in ("umts-page", "http3-page"):
+        run = al.load(name, {"run.record": ["objects"]}).run(1)
+        joined = run.objects.join(run.pages, on=["page", "client"])
+        assert joined.height == run.objects.height > 0
+        tables.append(run.flows)
+    assert set(pl.concat(tables)["proto"]) == {"tcp", "quic"}
+
+
 def test_a_sweep_and_a_run_take_each_others_place_only_by_force(transfer: Path) -> None:
     sweep, run = (
         ["sweep", str(transfer), "--seeds", "1..2", "--out", "result"],

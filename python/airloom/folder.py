@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from airloom._core import __version__
-from airloom.places import check, command, creating, numbered
+from airloom.places import check, command, creating, held, numbered
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class Folder:
         if not keeps:
             check(place, identity, force=force)
         self.place = place
+        self._identity = identity
         self._keeps = keeps
         self._partial = place.parent / f".{place.name}.{os.uname().nodename}-{os.getpid()}.partial"
         self._held: int | None = None
@@ -170,7 +171,17 @@ class Folder:
             else:
                 break
         for old in replaced:
+            self._keep_others(old)
             shutil.rmtree(old, ignore_errors=True)
+
+    def _keep_others(self, old: Path) -> None:
+        """What lay beside the same results and is none of them stays: reports, exports, notes."""
+        found = held(old)
+        if found is not None and found.identity == self._identity:
+            for entry in _entries(old):
+                if not os.path.lexists(self.place / entry.name):
+                    with contextlib.suppress(OSError):
+                        Path(entry.path).rename(self.place / entry.name)
 
     def _take_free_place(self) -> Path:
         for place in numbered(self.place):

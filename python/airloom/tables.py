@@ -83,16 +83,23 @@ def read(path: Path, columns: Sequence[str] | None = None, where: pl.Expr | None
     if where is not None:
         with scanned(path) as rows:
             rows = rows.filter(where)
-            return (rows if columns is None else rows.select(columns)).collect(engine="streaming")
+            return _joinable((rows if columns is None else rows.select(columns)).collect(engine="streaming"))
     with _damage_said(path):
-        return pl.read_parquet(path.absolute(), columns=None if columns is None else list(columns))
+        # A name is a name, whatever stands in it: no pattern.
+        rows = pl.read_parquet(path.absolute(), columns=None if columns is None else list(columns), glob=False)
+        return _joinable(rows)
+
+
+def _joinable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Each table of each run has its own list of texts: as categories they can be joined and put together."""
+    return rows.with_columns(pl.selectors.enum().cast(pl.Categorical))
 
 
 @contextmanager
 def scanned(path: Path) -> Iterator[pl.LazyFrame]:
     """Such a table, to be read in the block a few rows at a time. Raises as `read` does."""
     with _damage_said(path):
-        yield pl.scan_parquet(path.absolute())
+        yield pl.scan_parquet(path.absolute(), glob=False)
 
 
 def columns_of(path: Path) -> list[str]:
