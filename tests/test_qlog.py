@@ -198,10 +198,9 @@ def test_the_draft_has_tcp_and_rlc_on_the_same_axis() -> None:
     assert [event["time"] for event in tcp] == [ns / 1e6 for ns in packets["t_ns"]]
     assert made["flow-1_gateway.radio.ip"][0]["trace"]["vantage_point"]["flow"] == "server"
     lost = [event for event in made["radio.rlc.dl.tx"] if event.get("name") == "airloom-rlc:pdu_lost"]
-    assert (
-        len(lost)
-        == run.packets.filter((run.packets["point"] == "radio.rlc.dl.tx") & (run.packets["event"] == "drop")).height
-    )
+    is_lost = (run.packets["point"] == "radio.rlc.dl.tx") & (run.packets["event"] == "drop")
+    is_lost &= run.packets["reason"] == "block error"
+    assert len(lost) == run.packets.filter(is_lost).height > 0
     assert {event["data"]["trigger"] for event in lost} == {"block error"}
     windows = [event["data"]["congestion_window"] for event in made["flow-1_origin"][1:]]
     assert windows == run.congestion.filter(run.congestion["host"] == "origin")["cwnd"].to_list()
@@ -218,6 +217,28 @@ def test_the_export_of_sctp_and_what_has_no_events() -> None:
     done = inside("export", nothing.folder)
     assert (done.code, "--qlog draft|qvis" in done.err) == (2, True)
     assert "valid: draft, qvis" in inside("export", nothing.folder, "--qlog", "other").err
+
+
+def test_what_a_link_drops_is_dropped_by_its_layer() -> None:
+    links = {"links.internet.loss": {"downlink": {"model": "list", "list": [3, 5]}}, "links.radio.queue": "5 packets"}
+    run = al.load("umts-page", {**links, "run.record": ["packets"], "run.points": ["*"]}).run(1)
+    events = [
+        (file.stem, event["name"], event["data"]) for file in export(run, "draft", Path("q")) for event in records(file)[1:]
+    ]
+    dropped = [(stem, data) for stem, name, data in events if name == "airloom-tcp:segment_dropped"]
+    assert len(dropped) == run.summary["internet.downlink.lost"] == 2
+    assert {stem for stem, _ in dropped} == {"flow-1_internet.queue.dl.tx"}
+    sdus = [data for _, name, data in events if name == "airloom-rlc:sdu_dropped"]
+    assert len(sdus) == run.summary["radio.downlink.queue_drops"] > 0
+    assert {data["trigger"] for data in sdus} == {"queue full"}
+
+
+def test_a_run_keeps_its_own_events() -> None:
+    run = recorded("qlog")
+    before = [file.read_bytes() for file in run.qlogs]
+    done = inside("export", run.folder, "--qlog", "qvis", "--out", run.folder)
+    assert (done.code, "choose another --out" in done.err) == (2, True)
+    assert [file.read_bytes() for file in run.qlogs] == before
 
 
 def test_qvis_gets_the_names_and_places_of_version_0_3() -> None:

@@ -29,6 +29,8 @@ def export(run: Run, dialect: str, place: Path) -> list[Path]:
     """
     from airloom.qlog import layers
 
+    if place.resolve() == run.folder.resolve():
+        raise UsageError(f"{place} is the run's own folder, whose files have the same names: choose another --out")
     if dialect not in DIALECTS:
         raise UsageError(f"no form of qlog called {dialect!r}; valid: {', '.join(DIALECTS)}")
     made = []

@@ -23,7 +23,6 @@ _EVENTS = {
     "sctp": {"tx": "packet_sent", "rx": "packet_received", "drop": "packet_dropped"},
     "rlc": {
         "enq": "sdu_enqueued",
-        "deq": "sdu_dequeued",
         "tx": "pdu_sent",
         "retx": "pdu_sent",
         "rx": "pdu_received",
@@ -61,20 +60,26 @@ class Trace(NamedTuple):
 def traces(run: Run) -> Iterator[Trace]:
     """All of a run, in the order of flows and points; none if their tables were not recorded."""
     kept = {table: (run.folder / f"{table}.parquet").exists() for table in ("packets", "congestion")}
+    layers = {flow: str(layer) for flow, layer in run.flows.select("flow", "proto").iter_rows()}
     if kept["packets"]:
-        of_layers = run.packets.filter(pl.col("proto").cast(pl.String).is_in(list(_EVENTS)))
+        # What becomes of a datagram on a link does not ask for its protocol (`ip`): that is its flow's.
+        of_flow = pl.col("flow").replace_strict(layers, default=None, return_dtype=pl.String)
+        proto = pl.col("proto").cast(pl.String)
+        is_drop = (proto == "ip") & (pl.col("event").cast(pl.String) == "drop")
+        packets = run.packets.with_columns(pl.when(is_drop).then(of_flow).otherwise(proto).alias("proto"))
+        of_layers = packets.filter(pl.col("proto").is_in(list(_EVENTS)))
         by_flow = of_layers.filter((pl.col("proto") != "rlc") & (pl.col("flow") > 0))
         for key, rows in _parted(by_flow, "flow", "point", "proto"):
             flow, point, layer = key
-            # Whoever sends first is the client: what leaves by this point goes its way, or comes from there.
-            towards = "client" if rows["event"][0] == "tx" else "server"
+            # Whoever sends first is the client: what leaves by this point goes its way, or comes from there; a link says its direction.
+            is_link = ".queue." in point
+            towards = "client" if rows["event"][0] == "tx" or (is_link and ".ul." in point) else "server"
             vantage = {"name": point, "type": "network", "flow": towards}
             yield Trace(f"flow-{flow}_{point}", f"flow {flow}", vantage, layer, _packets(rows, layer))
         for (point,), rows in _parted(of_layers.filter(pl.col("proto") == "rlc"), "point"):
             vantage = {"name": point, "type": "network", "flow": "client" if ".ul." in point else "server"}
             yield Trace(point, point.rsplit(".", 1)[0], vantage, "rlc", _packets(rows, "rlc"))
     if kept["congestion"]:
-        layers = {flow: str(layer) for flow, layer in run.flows.select("flow", "proto").iter_rows()}
         for (flow, host), rows in _parted(run.congestion, "flow", "host"):
             if (layer := layers.get(flow)) in _EVENTS:
                 vantage = {"name": host, "type": "unknown"}
@@ -101,6 +106,9 @@ def _packets(rows: pl.DataFrame, layer: str) -> Iterator[dict[str, Any]]:
             continue
         if what == "pdu_received" and row["reason"] == "status":
             what = "status_received"
+        if what == "pdu_lost" and row["seq"] is None and row["reason"] != "block error":
+            # Never cut into PDUs: no room, or no link. A STATUS has no number either.
+            what = "sdu_dropped"
         header = _known(
             packet_id=row["pkt_id"] or None,
             sequence_number=row["seq"],
