@@ -8,6 +8,8 @@ import pytest
 
 import airloom as al
 from airloom import measures
+from airloom.analysis import stop
+from airloom.report import sweep
 from airloom.scenario import shipped
 from airloom.tables import OPTIONAL
 from tools import reference
@@ -154,3 +156,7 @@ def test_what_the_catalogue_does_not_have_is_named_by_its_ending() -> None:
 def test_the_page_of_results_is_up_to_date() -> None:
     for path, text in reference.pages().items():
         assert path.read_text() == text, f"{path.name} is out of date: `make docs` writes it"
+
+
+def test_usual_measures_are_measures() -> None:
+    assert {*stop.USUAL, *sweep._FIRST} <= set(measures.measures())

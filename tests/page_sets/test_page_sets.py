@@ -108,9 +108,12 @@ def test_sizes_are_what_was_transferred_where_chromium_knows_no_bodies(tmp_path:
         answered("https://origin/b", headersSize=200, _transferSize=100),
         answered("https://origin/c", headersSize=-1, _transferSize=-1),
         answered("https://origin/d", headersSize=-1, _transferSize=0),
+        # From a cache, as Chromium says it.
+        answered("https://origin/e", headersSize=-1, _transferSize=0, bodySize=0),
+        answered("https://origin/f", headersSize=200, _transferSize=200, bodySize=0),
     ]
     (page,) = page_sets.from_har(har(tmp_path / "visit.har", entries)).pages
-    assert [o.size for o in page.objects] == [12_000, 11_800, 0, 50_000, 50_000]
+    assert [o.size for o in page.objects] == [12_000, 11_800, 0, 50_000, 50_000, 50_000, 0]
 
 
 def test_requests_of_a_har_file_stand_in_the_order_of_their_times(tmp_path: Path) -> None:

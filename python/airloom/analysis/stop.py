@@ -8,7 +8,7 @@ from airloom.analysis.statistics import mean_interval
 from airloom.errors import UsageError
 
 #: What a sweep is about if nobody says: the first of these that its runs measure.
-USUAL = ("page_load_s", "completion_s", "rtt_mean_ms", "goodput_bit_s")
+USUAL = ("page_load_s", "completion_s", "rtt_mean_s", "goodput_bit_s")
 
 
 def usual_measure(runs: pl.DataFrame) -> str:

@@ -85,13 +85,14 @@ def _server(address: SplitResult) -> str | None:
 def _size(answer: Mapping[str, Any]) -> int:
     """Octets of the body as it was transferred."""
     body, head = answer.get("bodySize"), answer.get("headersSize")
-    if body is not None and int(body) >= 0:
+    both, content = answer.get("_transferSize"), answer.get("content", {}).get("size")
+    # What came from a cache had no octet on the wire, and has a size.
+    is_cached = both is not None and int(both) == 0 and content is not None and int(content) > 0
+    if body is not None and int(body) >= 0 and not (is_cached and int(body) == 0):
         return int(body)
-    # Chromium knows that of HTTP/2 and HTTP/3 with the head alone. Nothing at all came only from a cache.
-    both = answer.get("_transferSize")
+    # Chromium knows that of HTTP/2 and HTTP/3 with the head alone.
     if both is not None and int(both) > 0:
         return max(0, int(both) - max(0, int(head or 0)))
-    content = answer.get("content", {}).get("size")
     if content is not None and int(content) >= 0:
         return int(content)
     raise ValueError("an answer without a size")

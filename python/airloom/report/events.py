@@ -109,7 +109,9 @@ def queues(packets: pl.DataFrame) -> list[Line]:
         inside = pl.col("point").str.starts_with(f"{link}.") & (pl.col("dir") == direction)
         dropped = packets.filter(inside & (pl.col("event") == "drop") & pl.col("q_bytes").is_not_null())
         dropped = dropped.join(entered.select("pkt_id"), on="pkt_id", how="semi")
-        left = pl.concat((left.select("t_ns", "len"), dropped.select("t_ns", "len")))
+        left = pl.concat((left.select("t_ns", "pkt_id", "len"), dropped.select("t_ns", "pkt_id", "len")))
+        # A copy takes nothing out that its datagram has not.
+        left = left.sort("t_ns", maintain_order=True).unique("pkt_id", keep="first", maintain_order=True)
         moves = pl.concat(
             [entered.select("t_ns", pl.col("len").cast(pl.Int64)), left.select("t_ns", -pl.col("len").cast(pl.Int64))]
         )

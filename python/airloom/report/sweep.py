@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 #: Measures that are shown first where the runs have them.
-_FIRST = ("page_load_s", "completion_s", "goodput_bit_s", "rtt_mean_ms", "resent", "rlc_resent", "lost", "rto_count")
+_FIRST = ("page_load_s", "completion_s", "goodput_bit_s", "rtt_mean_s", "resent", "rlc_resent", "lost", "rto_count")
 
 #: Measures that are offered, and rows of tables that are shown; the file has them all.
 _MOST_MEASURES = 40
