@@ -76,3 +76,15 @@ def test_a_run_begins_with_the_answers(tmp_path: Path) -> None:
 def test_other_transports_have_their_names(tmp_path: Path) -> None:
     found = dict(digest.of_run(al.load("sctp-page").run(out=tmp_path / "run")))
     assert found["sent again"].startswith("SCTP ")
+
+
+def test_each_host_that_loads_pages_has_a_line_and_so_has_a_page_that_never_came() -> None:
+    several = {"far.page_load_s": 25.4, "far.pages": 1, "far.objects": 1, "far.bytes": 2e6, "near.pages": 1, "near.failed": 3}
+    assert digest.asked(several)[:2] == [
+        ("page, far", "25.4 s; 1 object, 2 MB"),
+        ("page, near", "none of 1 arrived; 3 objects failed"),
+    ]
+    many = {f"mobile[{n}].{key}": 1.0 for n in range(20) for key in ("pages", "page_load_s")}
+    assert digest.asked(many)[4] == ("pages", "of 16 hosts more: --all")
+    failed = al.load("umts-page", {"hosts.mobile.transport": "quic"}).run(1)
+    assert digest.of_run(failed)[0] == ("page", "none of 1 arrived; 9 objects failed")

@@ -232,6 +232,15 @@ def test_tables_of_runs_can_be_joined_and_put_together() -> None:
     assert set(pl.concat(tables)["proto"]) == {"tcp", "quic"}
 
 
+def test_a_manifest_is_read_as_its_scenario_with_its_seed(transfer: Path) -> None:
+    run = al.load(transfer).run(7, out=Path("first"))
+    again = al.load(run.folder / "run.json").run(out=Path("again"))
+    assert again.manifest["seed"] == 7
+    assert hashes(run.folder) == hashes(again.folder)
+    done = inside("check", run.folder / "run.json", "--set", "links.wire.lss=1")
+    assert (done.code, "links.wire.lss" in done.err) == (2, True)
+
+
 def test_a_sweep_and_a_run_take_each_others_place_only_by_force(transfer: Path) -> None:
     sweep, run = (
         ["sweep", str(transfer), "--seeds", "1..2", "--out", "result"],

@@ -44,6 +44,9 @@ _REPEATED = (
 
 _LAYERS = {"retransmissions": "WTP", "rlc_resent": "RLC", "mac_hs_resent": "HARQ", "piafs_resent": "PIAFS"}
 
+#: Hosts that have a line of their own.
+_MOST_HOSTS = 4
+
 #: Transports whose units are counted together, as tables call them.
 _TRANSPORTS = ("tcp", "sctp", "quic", "wwp")
 
@@ -111,7 +114,7 @@ def asked(summary: Mapping[str, float], transport: str = "TCP") -> list[tuple[st
 
     `transport` is what the hosts speak: summaries count its units, whichever it is.
     """
-    lines = [("page", _page(summary)), ("transfer", _transfer(summary)), ("round trip", _ping(summary))]
+    lines = [*_pages(summary), ("transfer", _transfer(summary)), ("round trip", _ping(summary))]
     lines += [("sent again", _again(summary, transport)), ("lost", _lost(summary)), ("cost", _cost(summary))]
     return [(what, answer) for what, answer in lines if answer]
 
@@ -139,14 +142,29 @@ def octets(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def _pages(summary: Mapping[str, float]) -> list[tuple[str, str]]:
+    """A line; where several hosts load pages, one for each of the first."""
+    if answer := _page(summary):
+        return [("page", answer)]
+    hosts = [key.removesuffix(".pages") for key in summary if key.endswith(".pages")]
+    lines = [(f"page, {host}", _page(_of_host(summary, host))) for host in hosts if ".app[" not in host]
+    more = len(lines) - _MOST_HOSTS
+    return [*lines[:_MOST_HOSTS], *([("pages", f"of {more} hosts more: --all")] if more > 0 else [])]
+
+
+def _of_host(summary: Mapping[str, float], host: str) -> dict[str, float]:
+    return {key.removeprefix(f"{host}."): value for key, value in summary.items() if key.startswith(f"{host}.")}
+
+
 def _page(summary: Mapping[str, float]) -> str:
+    pages = summary.get("pages", 0)
     if "page_load_s" not in summary:
-        return ""
-    pages = summary.get("pages", 1)
+        return f"none of {number(pages)} arrived; {number(summary.get('failed', 0))} objects failed" if pages else ""
     parts = [f"{number(summary['page_load_s'])} s" + (f", the mean of {number(pages)}" if pages > 1 else "")]
     if pages > 1:
         parts[0] += f" ({number(summary['page_load_min_s'])} to {number(summary['page_load_max_s'])})"
-    got = f"{number(summary.get('objects', 0))} objects, {octets(summary.get('bytes', 0))}"
+    objects = summary.get("objects", 0)
+    got = f"{number(objects)} object{'s' * (objects != 1)}, {octets(summary.get('bytes', 0))}"
     failed = summary.get("pages_failed", 0)
     return "; ".join([*parts, got, *([f"{number(failed)} pages failed"] if failed else [])])
 

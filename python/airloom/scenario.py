@@ -94,7 +94,22 @@ def load(
     of this machine's loopback are reached, as `host.airloom`. Raises `UsageError` if there is no such file or name.
     """
     text, file = _find(str(name))
-    return parse(text, file, overrides, real, outside, loopback)
+    return parse(_as_understood(text), file, overrides, real, outside, loopback)
+
+
+def _as_understood(text: bytes) -> bytes:
+    """Of the manifest of a run (`run.json`) the scenario in it, with the run's seed; anything else as it is."""
+    if not text.lstrip().startswith(b"{"):
+        return text
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(said, dict) or "schema" not in said or not isinstance(scenario := said.get("scenario"), dict):
+        return text
+    if isinstance(scenario.get("run"), dict) and isinstance(said.get("seed"), int):
+        scenario["run"]["seed"] = said["seed"]
+    return json.dumps(scenario, ensure_ascii=False).encode()
 
 
 def parse(

@@ -91,6 +91,10 @@ def _by_kind(file: Path, stall: float | None) -> tuple[Callable[[], Any], Callab
     """How a file is read, printed and drawn: either kind has connections, a report and a trace."""
     from airloom.analysis import capture, qlog
 
+    if file.is_dir():
+        there = sorted(path for path in file.iterdir() if path.suffix in (".pcapng", ".pcap", ".sqlog"))
+        hint = f": {quoted(there[0])} is in it" if there else ""
+        raise UsageError(f"{quoted(file)} is a directory, and no capture or qlog{hint}")
     if not qlog.is_qlog(file):
         return partial(capture.analyze, file, stall_s=stall), _print, _draw
     if stall is not None:

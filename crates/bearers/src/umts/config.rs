@@ -17,7 +17,7 @@ use crate::channel::{LossConfig, Per};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct UmtsDchConfig {
-    /// RLC payload rate: 8, 16, 32, 64, 128, 144, 256 or 384 kbit/s.
+    /// RLC payload rate: 8, 16, 32, 64, 128, 144, 256 or 384 kbit/s; others only with a `tti` of your own.
     #[default(EachWay { uplink: Rate::kbit(64), downlink: Rate::kbit(384) })]
     pub rate: EachWay<Rate>,
     /// Transmission time interval; the reference bearer's if not given (10 ms for 384, 40 ms for 8, else 20 ms).
