@@ -325,7 +325,9 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Rules for the congestion window.
+    /// Rules for the congestion window: `westwood` cuts it to what the path carried, `vegas` goes by the queue it makes, `probing` suspends
+    /// sending at a loss until two probes are answered (TCP-Probing, 2000; between two hosts of ours), `bbr` goes by a model of the path
+    /// (version 1).
     congestion: Congestion,
     /// Congestion window at the beginning: `"rfc2001"` (1 segment), `"rfc2581"` (2), `"rfc3390"` (about 4 kB),
     /// `"rfc5681"` (2 to 4), `"rfc6928"` (10), or a number of segments.
