@@ -4,7 +4,7 @@
 //! from the run's.
 //!
 //! ```text
-//!   mod: what the library tells  --->  rate: samples  --->  model: the path  <--->  cycle: the states
+//!   mod: what the library tells  --->  rate: samples  --->  model: the path  <---  cycle: its states
 //!                                                             |
 //!                                                           window: window and rate
 //! ```
@@ -21,6 +21,7 @@
 mod cycle;
 mod model;
 mod rate;
+mod state;
 #[cfg(test)]
 mod tests;
 mod window;

@@ -3,8 +3,8 @@
 use airloom_base::random::Stream;
 use airloom_base::{Duration, Instant};
 
-use super::cycle::{AckPhase, State};
 use super::rate::{Packet, Packets, Sample};
+use super::state::{AckPhase, State};
 
 /// No bound: the draft's Infinity.
 pub(super) const NONE: u64 = u64::MAX;

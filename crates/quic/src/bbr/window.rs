@@ -1,7 +1,7 @@
 //! Window and rate that follow from what is known of a path (draft-ietf-ccwg-bbr, 5.6).
 
-use super::cycle::State;
 use super::model::{Model, NONE, part, volume};
+use super::state::State;
 
 /// What is sent of what passes, in thousandths as all gains and shares: the queue empties.
 const MARGIN: u64 = 990;

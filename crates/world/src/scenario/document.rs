@@ -308,12 +308,18 @@ impl Document {
             Place::File(offset) => (None, Some(line_and_column(&self.text, offset))),
             Place::Unknown => (None, None),
         };
+        let mut message = fault.message.clone();
+        // A table of the file may be wrong for what an option has set in it.
+        let option = if position.is_some() { fault.node.option_within() } else { None };
+        if let Some(option) = option.and_then(|number| self.options.get(number)) {
+            message += &format!(" (with {option})");
+        }
         ScenarioError {
             source: source.unwrap_or(&self.name).clone(),
             line: position.map(|p| p.0),
             column: position.map(|p| p.1),
             key,
-            message: fault.message.clone(),
+            message,
             choices: fault.choices.clone(),
         }
     }

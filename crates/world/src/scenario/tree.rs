@@ -145,6 +145,16 @@ impl Node {
         }
     }
 
+    /// The first option that set something in it.
+    pub(super) fn option_within(&self) -> Option<usize> {
+        let inner = match &self.kind {
+            Kind::Table(entries) => entries.iter().find_map(|e| e.value.option_within()),
+            Kind::List(list) => list.iter().find_map(Node::option_within),
+            _ => None,
+        };
+        if let Place::Option(number) = self.place { Some(number) } else { inner }
+    }
+
     /// The dotted key that leads from here to `target`; `None` if it is not below.
     pub(super) fn path_to(&self, target: &Node) -> Option<String> {
         if std::ptr::eq(self, target) {

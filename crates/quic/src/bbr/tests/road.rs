@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use airloom_base::random::Stream;
 use airloom_base::{Duration, Instant};
 
-use crate::bbr::cycle::State;
 use crate::bbr::model::{Model, NONE};
+use crate::bbr::state::State;
 
 const PACKET: u64 = 1250;
 const RTT: Duration = Duration::from_millis(40);

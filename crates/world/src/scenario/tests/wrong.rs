@@ -128,6 +128,12 @@ fn wrong_options_are_named_as_they_were_typed() {
             "--set lniks.x=1: unknown key `lniks` (did you mean `links`?); valid: title, path, hosts, environments, links, run, timeline",
         ),
         (
+            "links.internet.bearer",
+            "cell",
+            "s.toml:12:50: links.internet: unknown key `delay` (with --set links.internet.bearer=cell); \
+             valid: rate, loss, window, trace, bearer, between, mtu, subnet, subnet6, addresses, grade, faults",
+        ),
+        (
             "links.*.mtu",
             "67",
             "--set links.*.mtu=67: links.radio.mtu: expected an integer from 68 to 65535, found the integer 67",
