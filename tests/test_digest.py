@@ -79,7 +79,14 @@ def test_other_transports_have_their_names(tmp_path: Path) -> None:
 
 
 def test_each_host_that_loads_pages_has_a_line_and_so_has_a_page_that_never_came() -> None:
-    several = {"far.page_load_s": 25.4, "far.pages": 1, "far.objects": 1, "far.bytes": 2e6, "near.pages": 1, "near.failed": 3}
+    several = {
+        "far.page_load_s": 25.4,
+        "far.pages": 1,
+        "far.objects": 1,
+        "far.bytes": 2e6,
+        "near.pages": 1,
+        "near.failed": 3,
+    }
     assert digest.asked(several)[:2] == [
         ("page, far", "25.4 s; 1 object, 2 MB"),
         ("page, near", "none of 1 arrived; 3 objects failed"),

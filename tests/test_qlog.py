@@ -223,7 +223,9 @@ def test_what_a_link_drops_is_dropped_by_its_layer() -> None:
     links = {"links.internet.loss": {"downlink": {"model": "list", "list": [3, 5]}}, "links.radio.queue": "5 packets"}
     run = al.load("umts-page", {**links, "run.record": ["packets"], "run.points": ["*"]}).run(1)
     events = [
-        (file.stem, event["name"], event["data"]) for file in export(run, "draft", Path("q")) for event in records(file)[1:]
+        (file.stem, event["name"], event["data"])
+        for file in export(run, "draft", Path("q"))
+        for event in records(file)[1:]
     ]
     dropped = [(stem, data) for stem, name, data in events if name == "airloom-tcp:segment_dropped"]
     assert len(dropped) == run.summary["internet.downlink.lost"] == 2

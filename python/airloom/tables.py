@@ -81,9 +81,9 @@ def write_one(
 def read(path: Path, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
     """A table out of the folder of a run or of a sweep, or a part of it. Raises `UsageError` if it is damaged."""
     if where is not None:
-        with scanned(path) as rows:
-            rows = rows.filter(where)
-            return _joinable((rows if columns is None else rows.select(columns)).collect(engine="streaming"))
+        with scanned(path) as lazy:
+            chosen = lazy.filter(where) if columns is None else lazy.filter(where).select(columns)
+            return _joinable(chosen.collect(engine="streaming"))
     with _damage_said(path):
         # A name is a name, whatever stands in it: no pattern.
         rows = pl.read_parquet(path.absolute(), columns=None if columns is None else list(columns), glob=False)

@@ -89,7 +89,9 @@ def test_per_megabyte_of_a_page_is_the_same_whoever_fetches_it() -> None:
     for run in (split, direct):
         spent = analysis.energy(run, SIMPLE)
         assert analysis.joules_per_megabyte(run, spent) == pytest.approx(spent["joules"].sum() / octets * 1e6, rel=0.02)
-    cell = al.load("umts-page", {"hosts.mobile.count": 2, "links.radio.rrc": {}, "run.points": ["*.ip"]}).run(1, out=Path("cell"))
+    cell = al.load("umts-page", {"hosts.mobile.count": 2, "links.radio.rrc": {}, "run.points": ["*.ip"]}).run(
+        1, out=Path("cell")
+    )
     spent = analysis.energy(cell, SIMPLE)
     octets = cell.flows.select(pl.sum("app_bytes_up", "app_bytes_down")).sum_horizontal().item()
     assert analysis.joules_per_megabyte(cell, spent) == pytest.approx(spent["joules"].sum() / octets * 1e6)
@@ -157,11 +159,16 @@ def test_packets_are_counted_where_they_go_one_by_one() -> None:
 
 def test_datagrams_that_a_cut_throws_away_are_not_received_and_copies_are() -> None:
     wire = WIRE.replace('["/20kB"]', '["/200kB"]')
-    cut = wire + '\n[[timeline]]\nat = "500ms"\ntarget = "wire"\nset = { state = "down" }\n[[timeline]]\nat = "2s"\ntarget = "wire"\nset = { state = "up" }\n'
+    states = (("500ms", "down"), ("2s", "up"))
+    cut = wire + "".join(
+        f'\n[[timeline]]\nat = "{at}"\ntarget = "wire"\nset = {{ state = "{state}" }}\n' for at, state in states
+    )
     twice = wire.replace('20ms"', '20ms", duplication = { probability = 0.2 }')
     for text in (cut, twice):
         for points in ("", '\npoints = ["wire.*"]'):
-            run = parse(text.replace('["packets"]', f'["packets"]{points}'), "wire.toml").run(1, out=Path("w"), force=True)
+            run = parse(text.replace('["packets"]', f'["packets"]{points}'), "wire.toml").run(
+                1, out=Path("w"), force=True
+            )
             joules = {what: j for _, _, what, _, j in analysis.energy(run, "wavelan.2mbit").rows()}["receive"]
             at = run.packets.filter(pl.col("point") == ("wire.queue.dl.tx" if points else "mobile.wire.ip"))
             if points:

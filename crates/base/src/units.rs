@@ -74,7 +74,8 @@ fn number_and_unit(text: &str) -> Option<(f64, &str)> {
 }
 
 fn parse(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64, String> {
-    let choices = || units.iter().map(|(u, _)| if u.is_empty() { "none" } else { u }).collect::<Vec<_>>().join(", ");
+    let choices =
+        || units.iter().map(|(u, _)| if u.is_empty() { "none" } else { u }).collect::<Vec<_>>().join(", ");
     let Some((number, unit)) = number_and_unit(text) else {
         return Err(format!(
             "`{text}` is not a number with a unit such as \"{example}\" (units: {})",

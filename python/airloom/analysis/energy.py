@@ -113,7 +113,8 @@ def energy(run: Run, model: str | Model | None = None, *, link: str | None = Non
 def joules_per_megabyte(run: Run, spent: pl.DataFrame, *, tail: bool = True) -> float:
     """Joules of `energy` for each 10^6 octets that applications received, in both directions.
 
-    Of the connections those count that have an end at a host that spends: what a proxy fetches for it comes a second time.
+    Of the connections those count that have an end at a host that spends: what a proxy fetches for it comes a second
+    time.
     """
     parts = ("transfer", "tail") if tail else ("transfer",)
     joules = spent.filter(pl.col("part").is_in(parts))["joules"].sum()

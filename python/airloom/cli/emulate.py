@@ -63,7 +63,9 @@ def emulate(
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,
     record: Annotated[
         str | None,
-        typer.Option(metavar="KIND,..", help="Record these as well while it runs: pcapng, packets, congestion, objects, qlog."),
+        typer.Option(
+            metavar="KIND,..", help="Record these as well while it runs: pcapng, packets, congestion, objects, qlog."
+        ),
     ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show rates, queue and radio state in the terminal's title, or on stderr.")

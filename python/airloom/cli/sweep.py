@@ -38,7 +38,10 @@ def sweep(
         ),
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="1..20", help="Seeds that every point is run with; 20 alone is that one seed. Default: 1..20.")
+        str | None,
+        typer.Option(
+            metavar="1..20", help="Seeds that every point is run with; 20 alone is that one seed. Default: 1..20."
+        ),
     ] = None,
     settings: names.Settings = None,
     workers: Annotated[

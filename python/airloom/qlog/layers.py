@@ -71,7 +71,8 @@ def traces(run: Run) -> Iterator[Trace]:
         by_flow = of_layers.filter((pl.col("proto") != "rlc") & (pl.col("flow") > 0))
         for key, rows in _parted(by_flow, "flow", "point", "proto"):
             flow, point, layer = key
-            # Whoever sends first is the client: what leaves by this point goes its way, or comes from there; a link says its direction.
+            # Whoever sends first is the client: what leaves by this point goes its way, or comes from there; a link
+            # says its direction.
             is_link = ".queue." in point
             towards = "client" if rows["event"][0] == "tx" or (is_link and ".ul." in point) else "server"
             vantage = {"name": point, "type": "network", "flow": towards}
