@@ -515,7 +515,17 @@ impl Config {
         if self.offload_segments == 0 {
             return wrong("offload_segments", "at least 1 segment");
         }
-        if self.rto_initial.is_zero() || self.rto_max.is_zero() || self.rto_min > self.rto_max {
+        // What these let out may be asked for again when they expire, without an end at the same moment.
+        let shortest = [
+            ("rto_max", self.rto_max),
+            ("max_probe_interval", self.max_probe_interval),
+            ("keepalive_idle", self.keepalive_idle),
+            ("keepalive_interval", self.keepalive_interval),
+        ];
+        if let Some((key, _)) = shortest.into_iter().find(|(_, time)| *time < Duration::from_millis(1)) {
+            return wrong(key, "at least 1ms");
+        }
+        if self.rto_initial.is_zero() || self.rto_min > self.rto_max {
             return wrong(
                 "rto_min",
                 "the timeouts must be above zero, and the smallest not above the largest",
@@ -616,6 +626,21 @@ mod tests {
         assert!(error(json!({ "ack_delay": "1s" })).contains("below 500ms"));
         assert!(error(json!({ "mss": 20 })).contains("mss"));
         assert!(error(json!({ "rto_tick": "2s", "rto_max": "1500ms" })).starts_with("rto_tick"));
+    }
+
+    #[test]
+    fn timers_that_begin_anew_when_they_expire_take_their_time() {
+        for key in ["keepalive_idle", "keepalive_interval", "max_probe_interval", "rto_max"] {
+            for time in ["0s", "1ns", "999us"] {
+                let why =
+                    read::<Config>(&json!({ "rto_min": "0s", "rto_tick": "0s", key: time })).unwrap_err();
+                assert_eq!(why.to_string(), format!("{key}: at least 1ms"));
+            }
+            assert!(
+                read::<Config>(&json!({ "rto_min": "0s", "rto_tick": "0s", key: "1ms" })).is_ok(),
+                "{key}"
+            );
+        }
     }
 
     #[test]
