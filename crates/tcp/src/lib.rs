@@ -25,6 +25,7 @@
 //! | loss and recovery by the octet | `octets/` | RFC 5681, 6582, 6675, 6937, 9937; 3522, 4015, 5682, 3708 |
 //! | the same by the segment | `segments/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
+//! | what was sent again for nothing, counted | `needless.rs` | RFC 2883, 3522, 5682 |
 //! | probes before anything is repaired | `probing.rs` | TCP-Probing |
 //! | timeouts | `rtt.rs`, `timers.rs`, `connection/timeouts.rs` | RFC 6298, 7323 |
 //! | is the peer there? | `liveness.rs` | RFC 9293 3.8, 5961 |
@@ -49,6 +50,7 @@ mod connection;
 mod ecn;
 mod events;
 mod liveness;
+mod needless;
 mod octets;
 mod offload;
 mod pace;

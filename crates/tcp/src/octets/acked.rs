@@ -75,8 +75,10 @@ impl Octets {
                 }
             }
         }
-        if covered.is_some_and(|(_, right)| right <= tx.snd.resent_below()) {
-            tx.facts.spurious += 1;
+        if let Some((left, right)) = covered
+            && right <= tx.snd.resent_below()
+        {
+            tx.facts.spurious += self.needless.reports(left, right, 1);
         }
         if news > 0 {
             let lost_edge = self.board.lost_edge();

@@ -86,7 +86,7 @@ impl Octets {
         if dsack || (!self.eifel.dsack_seen && tx.snd.una() == tx.snd.nxt()) {
             return false;
         }
-        tx.facts.spurious += 1;
+        tx.facts.spurious += self.needless.proves();
         if self.eifel.pipe_prev.is_none() {
             return false;
         }

@@ -102,6 +102,7 @@ impl Octets {
     pub fn begin_recovery(&mut self, tx: &mut Sender, now: Instant) {
         let (una, nxt, mss) = (tx.snd.una(), tx.snd.nxt(), tx.snd.mss());
         self.eifel_begins(tx, false);
+        self.needless.begins(una);
         //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
         let ssthresh =
             if una < tx.ecn.recover() { tx.window.ssthresh() } else { tx.threshold_after_loss(self.limited) };
@@ -139,6 +140,7 @@ impl Octets {
         let (una, nxt, mss) = (tx.snd.una(), tx.snd.nxt(), tx.snd.mss());
         self.eifel_begins(tx, true);
         self.frto_begins(tx);
+        self.needless.begins(una);
         if matches!(tx.mode, Mode::Open) {
             self.dsack_undo_begins(tx);
         }

@@ -97,7 +97,7 @@ impl Octets {
 
     /// The timeout was spurious.
     fn frto_tells(&mut self, tx: &mut Sender, now: Instant, octets: u64, ece: bool) {
-        tx.facts.spurious += 1;
+        tx.facts.spurious += self.needless.proves();
         self.resume_after_spurious(tx, now);
         self.eifel_responds(tx, octets, ece);
     }

@@ -24,6 +24,7 @@ mod prr;
 mod resend;
 mod sack;
 
+use super::needless::Needless;
 use super::segments::Prr;
 use super::sender::Sender;
 use dsack_undo::DsackUndo;
@@ -50,6 +51,7 @@ pub(super) struct Octets {
     eifel: Eifel,
     frto: Frto,
     dsack_undo: DsackUndo,
+    needless: Needless,
 }
 
 impl Octets {

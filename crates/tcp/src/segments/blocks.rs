@@ -61,7 +61,7 @@ impl Segments {
         if self.undo.duplicates > tx.facts.resent {
             return;
         }
-        tx.facts.spurious += segments;
+        tx.facts.spurious += self.undo.needless.reports(left, right, segments);
         news.dsack = true;
         let of_probe = segments == 1 && self.probe.is_some_and(|p| p.resent && p.end == right);
         news.dsack_of_probe |= of_probe;

@@ -105,6 +105,7 @@ impl Segments {
         tx.window.cut(cwnd, ssthresh);
         tx.ecn.reduced();
         tx.tell_controller(now, Event::Timeout);
+        self.undo.needless.begins(tx.snd.una());
         tx.mode = Mode::Loss;
         tx.begin_episode();
         self.probe = None;

@@ -6,6 +6,7 @@
 //! what they were (RFC 4015 would restart from the flight).
 
 use super::super::congestion::Prior;
+use super::super::needless::Needless;
 use super::super::sender::{Mode, Sender};
 use super::Segments;
 
@@ -24,6 +25,8 @@ pub(crate) struct Undo {
     pub resent_at: Option<u32>,
     /// Duplicates reported on this connection.
     pub duplicates: u64,
+    /// What was sent again for nothing.
+    pub needless: Needless,
     /// The timestamp that the acknowledgement at hand echoes.
     pub echo: Option<u32>,
 }
@@ -151,7 +154,9 @@ impl Segments {
             return false;
         }
         self.undo_reduction(tx, true);
-        tx.facts.spurious += u64::from(proved);
+        if proved {
+            tx.facts.spurious += self.undo.needless.proves();
+        }
         if self.must_stay(tx) {
             return true;
         }
