@@ -239,20 +239,19 @@ impl<L: Talk> Quic<L> {
 
     /// Ends all connections by `close`, and waits until their peers have been told: that too waits for the pacer.
     pub(super) async fn leave(&mut self, mut close: impl FnMut(&mut L)) {
-        let mut untold = Vec::new();
-        for (handle, link) in &mut self.links {
+        for link in self.links.values_mut() {
             if !link.talk.quic().is_closed() {
                 close(&mut link.talk);
-                untold.push(*handle);
             }
         }
         for _ in 0..FAREWELLS {
             self.turn(|_, _| false);
-            untold.retain(|handle| {
-                let link = self.links.get_mut(handle);
-                link.is_some_and(|link| link.talk.quic().stats().frame_tx.connection_close == 0)
-            });
-            if untold.is_empty() {
+            let is_told = |link: &mut Kept<L>| {
+                let stats = link.talk.quic().stats();
+                // Some were closed before this, and some by their peers.
+                stats.frame_tx.connection_close + stats.frame_rx.connection_close > 0
+            };
+            if self.links.values_mut().all(is_told) {
                 return;
             }
             let _ = tokio::time::timeout(FAREWELL, self.wait()).await;

@@ -10,6 +10,10 @@ use super::clock::Now;
 use super::endpoint::{Made, Talk, options};
 use super::qlog::Log;
 
+/// Streams that each end has open as long as there is the connection.
+//= RFC 9114 (6.2.1), RFC 9204 (4.2): for control, and for what either end has to say of the tables.
+const OWN: usize = 3;
+
 /// Most octets taken of a stream at once.
 const PIECE: usize = 65_536;
 
@@ -87,9 +91,9 @@ impl Link {
             return;
         }
         let mut streams = self.quic.streams();
-        let own: Vec<u64> = (0..3).filter_map(|_| streams.open(Dir::Uni)).map(u64::from).collect();
+        let own: Vec<u64> = (0..OWN).filter_map(|_| streams.open(Dir::Uni)).map(u64::from).collect();
         //= RFC 9114 (6.2): each side lets the other open three streams of one way at least.
-        match <[u64; 3]>::try_from(own) {
+        match <[u64; OWN]>::try_from(own) {
             Ok(own) => self.http.begin(own),
             Err(_) => self.lost = Some("it lets us open fewer than three streams".to_owned()),
         }
@@ -110,6 +114,7 @@ impl Link {
             StreamEvent::Stopped { id, error_code } => {
                 self.http.was_stopped(id.into(), ErrorCode(error_code.into()));
             }
+            // Which streams have all arrived is asked for when it matters.
             StreamEvent::Finished { .. } | StreamEvent::Available { .. } => {}
         }
     }
@@ -138,6 +143,13 @@ impl Link {
             _ => {}
         }
         Some(event)
+    }
+
+    /// Is there a request, or a part of an answer that the client is not known to have?
+    //= RFC 9000 (10.2): a connection that is closed sends nothing again.
+    pub(super) fn is_busy(&mut self) -> bool {
+        let is_begun = self.http.is_begun();
+        self.http.open_streams() > 0 || (is_begun && self.quic.streams().send_streams() > OWN)
     }
 
     /// Ends it, with nothing wrong.

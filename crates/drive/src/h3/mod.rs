@@ -19,6 +19,8 @@ mod link;
 mod qlog;
 mod server;
 mod socket;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 pub use client::{Failure, Fetched, Fetching, Wanted, get};

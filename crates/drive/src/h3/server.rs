@@ -85,14 +85,19 @@ pub fn serve(
     ready: impl FnOnce(Listening),
     log: impl FnMut(String),
 ) -> Result<(), CannotListen> {
-    listening::run(run(options, ready, log))
+    listening::run(async {
+        let mut stop = Stop::listen()?;
+        run(options, async || stop.asked().await, ready, log).await
+    })
 }
 
 /// The files that a connection is being sent, by stream.
 type Files = BTreeMap<u64, Sending>;
 
-async fn run(
+/// Serves until `asked` says to stop.
+pub(super) async fn run(
     options: &Options,
+    mut asked: impl AsyncFnMut(),
     ready: impl FnOnce(Listening),
     mut log: impl FnMut(String),
 ) -> Result<(), CannotListen> {
@@ -109,7 +114,6 @@ async fn run(
     let socket = Socket::bind(options.listen, false).map_err(&cannot)?;
     let made = Link::made(v3::Connection::server);
     let mut quic = Quic::new(socket, Some(config), options.connections, qlog, made);
-    let mut stop = Stop::listen()?;
     ready(Listening { clients: quic.local().map_err(&cannot)? });
     let mut sending: BTreeMap<usize, Files> = BTreeMap::new();
     let mut end = None;
@@ -120,11 +124,11 @@ async fn run(
         });
         sending.retain(|handle, _| quic.links.contains_key(handle));
         if end.is_some() && quic.links.values().all(|link| link.talk.quic.is_closed()) {
-            return Ok(());
+            break;
         }
         tokio::select! {
             biased;
-            () = stop.asked() => {
+            () = asked() => {
                 if end.is_some() {
                     break;
                 }
@@ -181,7 +185,7 @@ fn attend(
             }
         }
     });
-    if is_ending && http.open_streams() == 0 && !link.quic.is_closed() {
+    if is_ending && !link.is_busy() && !link.quic.is_closed() {
         link.close(now());
     }
     moved

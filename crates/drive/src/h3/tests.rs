@@ -1,0 +1,161 @@
+//! A server and a client of ours on loopback, both on one thread.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use airloom_content::http::message::{Fields, Method, RequestHead, Version};
+use airloom_content::http::v3::{self, Event, Priority};
+use noq_proto::Dir;
+use tokio::sync::{Notify, oneshot};
+
+use super::client::{socket, transport};
+use super::clock::now;
+use super::endpoint::{Opens, Quic};
+use super::link::Link;
+use super::qlog::INITIAL_RTT;
+use super::server::{self, Options};
+use super::tls::{self, Terms, Trust};
+use crate::daemon::listening;
+use crate::daemon::streams::Clients;
+
+/// Longer than anything takes here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder that is removed at the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    /// With files of these sizes.
+    fn with(name: &str, files: &[(&str, usize)]) -> Temporary {
+        let path = std::env::temp_dir().join(format!("airloom-h3-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        for (file, size) in files {
+            std::fs::write(path.join(file), vec![b'x'; *size]).unwrap();
+        }
+        Temporary(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What has come of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Answer {
+    status: u16,
+    octets: u64,
+    is_whole: bool,
+}
+
+/// A connection to the server.
+struct Client {
+    quic: Quic<Link>,
+    answers: BTreeMap<u64, Answer>,
+    /// Answers that are whole, in the order in which they became so.
+    whole: Vec<u64>,
+    /// Why the connection is over.
+    lost: Option<String>,
+}
+
+impl Client {
+    fn new(to: SocketAddr) -> Client {
+        let tls = tls::client(Terms::HTTP3, &Trust::Anybody, true).unwrap();
+        let mut quic = Quic::new(socket(to).unwrap(), None, 1, None, Link::made(v3::Connection::client));
+        quic.connect(Opens::new(tls, transport(PATIENCE, INITIAL_RTT)), to, "localhost").unwrap();
+        Client { quic, answers: BTreeMap::new(), whole: Vec::new(), lost: None }
+    }
+
+    /// The connection.
+    fn link(&mut self) -> &mut Link {
+        &mut self.quic.links.values_mut().next().expect("a connection that is over is not used any more").talk
+    }
+
+    /// Does what there is to do until `is_done`, or until the connection is over.
+    async fn until(&mut self, is_done: impl Fn(&mut Client) -> bool) {
+        while self.lost.is_none() && !is_done(self) {
+            let Client { quic, answers, whole, lost } = self;
+            quic.turn(|_, link| {
+                let mut moved = false;
+                while let Some(event) = link.poll_event(now()) {
+                    moved = true;
+                    match event {
+                        Event::Response(stream, head) => {
+                            answers.entry(stream).or_default().status = head.status
+                        }
+                        Event::Data(stream, body) => {
+                            answers.entry(stream).or_default().octets += body.len() as u64;
+                        }
+                        Event::End(stream, _) => {
+                            answers.entry(stream).or_default().is_whole = true;
+                            whole.push(stream);
+                        }
+                        _ => {}
+                    }
+                }
+                *lost = link.lost.clone();
+                moved
+            });
+            if self.lost.is_none() && !is_done(self) {
+                tokio::time::timeout(PATIENCE, self.quic.wait()).await.expect("nothing happens").unwrap();
+                self.quic.take(|_| true);
+            }
+        }
+    }
+
+    /// Asks for this, once the connection is there.
+    async fn ask(&mut self, target: &str) -> u64 {
+        self.until(|client| client.link().http.has_begun()).await;
+        let Link { quic, http, .. } = self.link();
+        let stream = quic.streams().open(Dir::Bi).expect("it takes a hundred").into();
+        let fields = Fields::from_iter([("host", "localhost")]);
+        let target = target.to_owned().into();
+        let head = RequestHead { method: Method::Get, target, version: Version::Http3, fields };
+        assert!(http.request(stream, &head, Priority::default(), true));
+        stream
+    }
+}
+
+/// Serves `folder` while `client` does what it does, which may end the server by the second of what it is given.
+fn serving(folder: &Temporary, client: impl AsyncFnOnce(Client, &Notify)) {
+    let options = Options {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        folder: folder.0.clone(),
+        certificate: None,
+        fields: Vec::new(),
+        clients: Clients::default(),
+        connections: 8,
+        grace: PATIENCE,
+    };
+    let stop = Notify::new();
+    let (tell, told) = oneshot::channel();
+    let ended = listening::run(async {
+        let ready = |at: server::Listening| tell.send(at.clients).unwrap();
+        let server = server::run(&options, async || stop.notified().await, ready, |_| ());
+        let (ended, ()) = tokio::join!(server, async {
+            client(Client::new(told.await.unwrap()), &stop).await;
+            stop.notify_one();
+        });
+        ended
+    });
+    ended.unwrap();
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_ends_when_all_has_arrived_and_says_so() {
+    let folder = Temporary::with("stop", &[("file", 2_000_000)]);
+    serving(&folder, async |mut client, stop| {
+        let stream = client.ask("/file").await;
+        client.until(|client| client.answers.contains_key(&stream)).await;
+        // By now the server has given all of it to QUIC.
+        stop.notify_one();
+        client.until(|_| false).await;
+        assert_eq!(client.answers[&stream], Answer { status: 200, octets: 2_000_000, is_whole: true });
+        let why = client.lost.unwrap();
+        assert!(why.contains("closed by peer"), "{why}");
+    });
+}
