@@ -233,8 +233,21 @@ impl Connection {
             }
             Err(error) => self.fail(error),
         }
-        let instructions = self.reader.instructions();
-        self.instruct(DECODER, role::DECODER, instructions);
+        self.answer();
+    }
+
+    /// Passes on what the reader of the peer's tables has to say, when all that it said before has left. Until then a number says how
+    /// many entries have come, and the rest is bounded.
+    fn answer(&mut self) {
+        if !self.reader.has_answers() {
+            return;
+        }
+        if !self.own[DECODER].1.waits() {
+            let instructions = self.reader.instructions();
+            self.instruct(DECODER, role::DECODER, instructions);
+        } else if let Err(excess) = Budget::owes(self.reader.owes()) {
+            self.fail(excess.into());
+        }
     }
 
     pub(super) fn fail(&mut self, error: Error) {
@@ -459,6 +472,7 @@ impl Connection {
     pub fn written(&mut self, stream: u64, taken: usize) {
         if let Some((_, sending)) = self.own.iter_mut().find(|(own, _)| *own == Some(stream)) {
             sending.written(taken);
+            self.answer();
             return;
         }
         let Some(entry) = self.streams.get_mut(&stream) else { return };

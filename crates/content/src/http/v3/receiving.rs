@@ -216,7 +216,7 @@ impl Connection {
                         ErrorCode::QPACK_ENCODER_STREAM_ERROR,
                         "entries that cannot be read",
                     );
-                    self.budget.useful(octets.len());
+                    // Entries that no head means are of no use: they count for nothing.
                     self.reader.feed(&octets.to_bytes()).map_err(|_| wrong)?;
                     self.unblock();
                 }

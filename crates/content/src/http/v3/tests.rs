@@ -659,6 +659,65 @@ fn floods_end_the_connection_with_bounded_memory() {
     }
 }
 
+/// A server with a table, of which the first entry is the authority `a`, and whose decoder stream takes nothing.
+fn unread() -> Connection {
+    let mut server = begun(Connection::server(with_table(4096, 16)), SERVER);
+    server.opened(2);
+    feed(&mut server, 2, &[&[0][..], &frame::emit(kind::SETTINGS, &[])].concat());
+    server.opened(6);
+    feed(&mut server, 6, b"\x02\x3f\xe1\x1f\xc0\x01a");
+    write_others(&mut server);
+    server
+}
+
+/// Writes all that goes to other streams than the decoder's.
+fn write_others(server: &mut Connection) {
+    while let Some(action) = server.poll_transmit() {
+        if let Transmit::Write { stream, body, .. } = action {
+            server.written(stream, if stream == SERVER[2] { 0 } else { body.len() });
+        }
+    }
+}
+
+#[test]
+fn entries_that_nobody_hears_of_are_told_as_one_number() {
+    let mut server = unread();
+    for _ in 0..100_000 {
+        feed(&mut server, 6, b"\0");
+    }
+    assert_eq!(events(&mut server), []);
+    server.writable(SERVER[2]);
+    let mut number = Vec::new();
+    crate::http::integer::emit(100_000, 6, 0, &mut number);
+    let said: Vec<Vec<u8>> = actions(&mut server)
+        .into_iter()
+        .map(|action| match action {
+            Transmit::Write { stream: 11, body, ends: false } => body.to_bytes().to_vec(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(said.concat(), [&b"\x03\x01"[..], &number].concat(), "{} pieces", said.len());
+}
+
+#[test]
+fn who_reads_no_acknowledgements_is_not_answered_for_ever() {
+    let mut server = unread();
+    for n in 0..10_000 {
+        server.opened(4 * n);
+        feed(&mut server, 4 * n, &frame::emit(kind::HEADERS, b"\x02\0\xd1\xd7\xc1\x80"));
+        server.ended(4 * n);
+        let said = events(&mut server);
+        if failure(&said) == "H3_EXCESSIVE_LOAD" {
+            assert!(n > 1000, "{n}");
+            return;
+        }
+        assert!(matches!(&said[..], [Event::Request(..), Event::End(..)]), "{said:?}");
+        server.respond(4 * n, &ok(Some(0)), true);
+        write_others(&mut server);
+    }
+    panic!("ten thousand are answered");
+}
+
 #[test]
 fn a_long_life_of_ordinary_use_is_no_flood() {
     let mut two = Two::new(with_table(4096, 16), with_table(4096, 16));

@@ -55,6 +55,16 @@ impl Decoder {
         }
     }
 
+    /// Is there anything to be sent on the decoder stream?
+    pub fn has_answers(&self) -> bool {
+        self.table.inserted() > self.told || !self.instructions.is_empty()
+    }
+
+    /// Octets that wait for the decoder stream; entries that have come are one number, whatever that is.
+    pub fn owes(&self) -> usize {
+        self.instructions.len()
+    }
+
     /// What is to be sent on the decoder stream.
     pub fn instructions(&mut self) -> Vec<u8> {
         let more = self.table.inserted() - self.told;
