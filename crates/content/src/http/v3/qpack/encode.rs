@@ -1,9 +1,11 @@
 //! Sections and new entries, written; the decoder's answers, read.
 
-use std::collections::{BTreeMap, VecDeque};
+#[cfg(test)]
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
+use super::sent::{Meant, Sent};
 use super::table::{self, Table};
 use super::{Malformed, static_table};
 use crate::http::fields::{Line, is_worth_keeping};
@@ -18,13 +20,8 @@ enum Form {
     Literal,
 }
 
-/// A section that the decoder has not acknowledged.
-struct Sent {
-    /// How many entries the decoder needs for it.
-    required: u64,
-    /// The oldest entry that it means.
-    least: u64,
-}
+/// Sections that may wait for their acknowledgement: of more, those that follow mean nothing that would have to be kept for them.
+const UNACKNOWLEDGED: usize = 1024;
 
 /// Writes the sections of one direction of a connection.
 pub struct Encoder {
@@ -37,7 +34,8 @@ pub struct Encoder {
     may_block: u64,
     /// Entries that the decoder is known to have.
     known: u64,
-    sent: BTreeMap<u64, VecDeque<Sent>>,
+    /// Sections that it has not acknowledged.
+    sent: Sent,
     /// What waits for the encoder stream.
     instructions: Vec<u8>,
     /// An instruction of the decoder that is not whole.
@@ -53,7 +51,7 @@ impl Encoder {
             range: 0,
             may_block: 0,
             known: 0,
-            sent: BTreeMap::new(),
+            sent: Sent::default(),
             instructions: Vec::new(),
             pending: Vec::new(),
         }
@@ -107,23 +105,23 @@ impl Encoder {
             }
         }
         if required > 0 {
-            self.sent.entry(stream).or_default().push_back(Sent { required, least });
+            self.sent.push(stream, Meant { required, least }, self.known);
         }
         block
     }
 
     /// May a section of this stream mean entries that the decoder may not have yet?
     fn may_block_on(&self, stream: u64) -> bool {
-        let waits = |sent: &VecDeque<Sent>| sent.iter().any(|section| section.required > self.known);
-        //= RFC 9204 (2.1.2): streams that could be blocked count, whether they are or not.
-        self.sent.get(&stream).is_some_and(waits)
-            || (self.sent.values().filter(|sent| waits(sent)).count() as u64) < self.may_block
+        self.sent.waits(stream) || (self.sent.waiting() as u64) < self.may_block
     }
 
     fn form(&mut self, name: &[u8], value: &[u8], may_block: bool, least: u64) -> Form {
         let of_static = static_table::find(name, value);
         if let Some((index, true)) = of_static {
             return Form::Static(index);
+        }
+        if self.sent.count() >= UNACKNOWLEDGED {
+            return of_static.map_or(Form::Literal, |(index, _)| Form::StaticName(index));
         }
         let (line, of_name) = self.table.find(name, value);
         let is_there = |absolute: &u64| may_block || *absolute < self.known;
@@ -149,8 +147,7 @@ impl Encoder {
             return false;
         }
         //= RFC 9204 (2.1.1): an entry stays while a section means it that was not acknowledged, and until it is itself.
-        let sent = self.sent.values().flatten().map(|section| section.least).min();
-        let before = self.known.min(least).min(sent.unwrap_or(u64::MAX));
+        let before = self.known.min(least).min(self.sent.oldest().unwrap_or(u64::MAX));
         if !self.table.has_room(table::size(name.len(), value.len()), before) {
             return false;
         }
@@ -183,13 +180,12 @@ impl Encoder {
             };
             match first >> 6 {
                 0b10 | 0b11 => self.acknowledged(value)?,
-                0b01 => {
-                    self.sent.remove(&value);
-                }
+                0b01 => self.sent.cancelled(value),
                 _ => {
                     //= RFC 9204 (4.4.3): an increment of 0, or beyond what was inserted, is an error.
                     let known = self.known.checked_add(value).filter(|known| *known <= self.table.inserted());
                     self.known = known.filter(|_| value > 0).ok_or(Malformed)?;
+                    self.sent.told(self.known);
                 }
             }
         }
@@ -198,12 +194,20 @@ impl Encoder {
 
     fn acknowledged(&mut self, stream: u64) -> Result<(), Malformed> {
         //= RFC 9204 (4.4.1): an acknowledgement of a stream without sections that wait for one is an error.
-        let sections = self.sent.get_mut(&stream).ok_or(Malformed)?;
-        let section = sections.pop_front().ok_or(Malformed)?;
-        self.known = self.known.max(section.required);
-        if sections.is_empty() {
-            self.sent.remove(&stream);
-        }
+        let required = self.sent.acknowledged(stream).ok_or(Malformed)?;
+        self.known = self.known.max(required);
         Ok(())
+    }
+
+    /// How many sections are not acknowledged, the oldest entry that one of them means, and the streams that they could block.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> (usize, Option<u64>, BTreeSet<u64>) {
+        self.sent.counts()
+    }
+
+    /// The same, found by looking at each of them.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> (usize, Option<u64>, BTreeSet<u64>) {
+        self.sent.counted(self.known)
     }
 }

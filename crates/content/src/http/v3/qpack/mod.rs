@@ -13,14 +13,16 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! //! | `static_table.rs` | the 99 lines that everybody knows |
+//! | `static_table.rs` | the 99 lines that everybody knows |
 //! | `table.rs` | the entries that were added |
 //! | `encode.rs`, `decode.rs` | sections and instructions, written and read |
+//! | `sent.rs` | sections that were written and not acknowledged |
 //!
 //! The encoder never duplicates an entry and never means one behind the base; the decoder reads all that there is.
 
 mod decode;
 mod encode;
+mod sent;
 mod static_table;
 mod table;
 #[cfg(test)]

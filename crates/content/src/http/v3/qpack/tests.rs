@@ -172,6 +172,30 @@ fn a_stream_that_is_given_up_blocks_nobody() {
     assert_eq!(decoder.read(4, &next), Ok(Section::Blocked), "there is room for another");
 }
 
+#[test]
+fn sections_that_nobody_acknowledges_are_bounded() {
+    let (mut encoder, mut decoder) = (Encoder::new(4096), Decoder::new(4096, 16, 16_384));
+    encoder.allow(4096, 16);
+    let of =
+        |n: u64| [line("content-type", "x/y"), line("x", if n.is_multiple_of(2) { "even" } else { "odd" })];
+    for n in 0..5000 {
+        let block = encoder.write(4 * n, &of(n));
+        decoder.feed(&encoder.instructions()).unwrap();
+        assert_eq!(decoder.read(4 * n, &block), Ok(Section::Lines(of(n).to_vec())), "{n}");
+        // That entries have come is all that is said.
+        if n == 0 {
+            encoder.feed(b"\x02").unwrap();
+        }
+    }
+    assert_eq!(encoder.counts().0, 1024);
+    // The static table does then; neither names nor lines of the other are meant, and none are added.
+    let block = encoder.write(40_000, &[line("x", "odd"), line("new", "line")]);
+    assert_eq!((block[..3].to_vec(), encoder.instructions()), (vec![0, 0, 0x29], vec![]));
+    // One that is acknowledged makes room for another.
+    encoder.feed(b"\x80").unwrap();
+    assert_eq!(encoder.write(40_004, &of(0)).len(), 4);
+}
+
 proptest! {
     #![proptest_config(cases(256))]
 
@@ -209,6 +233,28 @@ proptest! {
                 }
                 prop_assert_eq!(encoder.feed(&decoder.instructions()), Ok(()));
             }
+        }
+    }
+
+    /// What is known of sections without acknowledgement is what they say, whatever is acknowledged, given up or told of.
+    #[test]
+    fn sections_are_counted_as_they_come_and_go(
+        steps in vec((0..8_u8, 0..6_u8, vec(("[a-d]", "[a-c]{0,8}"), 0..4)), 1..60),
+        blocked in 0_u64..4,
+    ) {
+        let mut encoder = Encoder::new(200);
+        encoder.allow(200, blocked);
+        for (how, stream, list) in &steps {
+            match how {
+                0 => drop(encoder.feed(&[0x80 | stream])),
+                1 => drop(encoder.feed(&[0x40 | stream])),
+                2 => drop(encoder.feed(&[1 + stream / 2])),
+                _ => {
+                    let lines: Vec<Line> = list.iter().map(|(name, value)| line(name, value)).collect();
+                    encoder.write((*stream).into(), &lines);
+                }
+            }
+            prop_assert_eq!(encoder.counts(), encoder.counted());
         }
     }
 
