@@ -40,24 +40,39 @@ impl Folder {
     }
 
     /// The file that a target means, and its media type; `None` if there is none that may be had.
-    pub(super) fn open(&self, target: &[u8]) -> Option<(Sending, &'static str)> {
+    ///
+    /// # Errors
+    /// As the system says, if it is not known whether there is one, or one that is there cannot be had now.
+    pub(super) fn open(&self, target: &[u8]) -> io::Result<Option<(Sending, &'static str)>> {
+        let Some(parts) = parts(target) else { return Ok(None) };
         let mut path = self.0.clone();
-        for part in parts(target)? {
-            path.push(part);
+        path.extend(parts);
+        match self.found(&path) {
+            Err(why) if is_none(why.kind()) => Ok(None),
+            found => found,
         }
+    }
+
+    fn found(&self, path: &Path) -> io::Result<Option<(Sending, &'static str)>> {
         // Where links lead counts, not what they are called.
-        let mut path = path.canonicalize().ok()?;
-        if path.is_dir() {
-            path = path.join("index.html").canonicalize().ok()?;
+        let mut path = path.canonicalize()?;
+        if path.metadata()?.is_dir() {
+            path = path.join("index.html").canonicalize()?;
         }
-        if !path.starts_with(&self.0) || !path.is_file() {
-            return None;
+        if !path.starts_with(&self.0) || !path.metadata()?.is_file() {
+            return Ok(None);
         }
         let media = media(&path);
-        let file = File::open(path).ok()?;
-        let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some((Sending { file, left: about.len() }, media))
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        Ok(about.is_file().then(|| (Sending { file, left: about.len() }, media)))
     }
+}
+
+/// Does this say that there is nothing of that name, or nothing for us?
+fn is_none(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied};
+    matches!(kind, NotFound | PermissionDenied | NotADirectory | InvalidFilename)
 }
 
 /// The names that a path consists of, decoded; `None` if it leads out of its folder or is no path.
@@ -147,10 +162,12 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", folder.join("www/zero")).unwrap();
         std::os::unix::fs::symlink("sub/index.html", folder.join("www/in")).unwrap();
         let www = Folder::new(&folder.join("www")).unwrap();
-        let read = |target: &str| www.open(target.as_bytes()).map(|(mut file, _)| file.read().unwrap());
+        let open = |target: &str| www.open(target.as_bytes()).unwrap();
+        let read = |target: &str| open(target).map(|(mut file, _)| file.read().unwrap());
         assert_eq!(read("/sub/").as_deref(), Some(&b"page"[..]));
         assert_eq!(read("/in").as_deref(), Some(&b"page"[..]));
-        for target in ["/link", "/zero", "/", "/none", "/sub/../../secret"] {
+        let long = format!("/{}", "a".repeat(5000));
+        for target in ["/link", "/zero", "/", "/none", "/in/none", "/sub/../../secret", &long] {
             assert_eq!(read(target), None, "{target}");
         }
         std::fs::remove_dir_all(folder).unwrap();

@@ -202,12 +202,15 @@ fn answer(
 ) {
     let mut fields = Fields::default();
     let is_read = matches!(request.method, Method::Get | Method::Head);
-    let found = is_read.then(|| folder.open(&request.target)).flatten();
-    let status = match (&found, is_read) {
-        (Some(_), _) => 200,
-        (None, true) => 404,
-        (None, false) => 405,
+    let found = if is_read { folder.open(&request.target) } else { Ok(None) };
+    let status = match &found {
+        Ok(Some(_)) => 200,
+        Ok(None) if is_read => 404,
+        Ok(None) => 405,
+        //= RFC 9110 (15.6.4): what is there for all that is known, and may be had later, as when there are no descriptors left.
+        Err(_) => 503,
     };
+    let found = found.ok().flatten();
     if status == 405 {
         fields.push("allow", "GET, HEAD");
     }

@@ -159,3 +159,33 @@ fn a_server_that_is_told_to_stop_ends_when_all_has_arrived_and_says_so() {
         assert!(why.contains("closed by peer"), "{why}");
     });
 }
+
+/// Set in the process of a test that has few descriptors.
+const FEW: &str = "AIRLOOM_TEST_FEW_DESCRIPTORS";
+
+#[test]
+fn a_file_that_is_there_is_not_said_to_be_missing_when_descriptors_run_out() {
+    if std::env::var_os(FEW).is_none() {
+        let name = "h3::tests::a_file_that_is_there_is_not_said_to_be_missing_when_descriptors_run_out";
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "ulimit -n 50; exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+        let done = shell.args(["--exact", name]).env(FEW, "1").output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        return;
+    }
+    let folder = Temporary::with("few", &[("file", 300_000)]);
+    serving(&folder, async |mut client, _| {
+        let mut asked = Vec::new();
+        for _ in 0..99 {
+            asked.push(client.ask("/file").await);
+        }
+        let missing = client.ask("/none").await;
+        client.until(|client| client.whole.len() > asked.len()).await;
+        assert_eq!(client.lost, None);
+        assert_eq!(client.answers[&missing].status, 404);
+        let statuses =
+            |wanted: u16| asked.iter().filter(|stream| client.answers[stream].status == wanted).count();
+        assert!(statuses(503) > 0, "{:?}", client.answers);
+        assert_eq!(statuses(200) + statuses(503), asked.len(), "{:?}", client.answers);
+    });
+}

@@ -206,7 +206,7 @@ impl Serving {
         }
         let Some(request) = self.asking.remove(&id) else { return };
         let found = match request.said(is_over) {
-            Said::Get(target) => self.folder.open(target),
+            Said::Get(target) => self.folder.open(target).ok().flatten(),
             _ => None,
         };
         match found {
