@@ -81,12 +81,18 @@ pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead>
     let [method, scheme, authority, path] =
         pseudo(&mut lines, [b":method", b":scheme", b":authority", b":path"])?;
     let method = Method::from_name(std::str::from_utf8(&method?).ok()?);
+    let is_three = version == Version::Http3;
+    //= RFC 9114 (4.3.1): what says whom a request is for is not empty.
+    if is_three && authority.as_ref().is_some_and(Bytes::is_empty) {
+        return None;
+    }
     let authority = authority.unwrap_or_default();
     let name = method.name();
-    if !is_visible(&authority) || name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic()) {
+    if !is_authority(&authority) || name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic()) {
         return None;
     }
     let mut fields = Fields::default();
+    let mut is_of_somebody = false;
     let target: Bytes = if method == Method::Connect {
         //= RFC 9113 (8.5): CONNECT has an authority, and neither scheme nor path.
         if scheme.is_some() || path.is_some() || authority.is_empty() {
@@ -100,6 +106,7 @@ pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead>
         if scheme.is_empty() || !is_target || !is_visible(&path) {
             return None;
         }
+        is_of_somebody = [&b"http"[..], b"https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
         if !authority.is_empty() {
             fields.push("host", authority);
         }
@@ -120,7 +127,18 @@ pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead>
         let kept = fields.iter().filter(|field| field.name != "host" || std::mem::take(&mut is_first));
         fields = kept.map(|field| (field.name.clone(), field.value.clone())).collect();
     }
-    Some(RequestHead { method, target, version, fields })
+    let is_valid = match fields.first("host") {
+        Some(host) => is_authority(host) && !(is_three && host.is_empty()),
+        //= RFC 9114 (4.3.1): a request by these schemes has an authority or Host. In HTTP/2 both may be left out (RFC 9113, 8.3.1).
+        None => !(is_three && is_of_somebody),
+    };
+    is_valid.then_some(RequestHead { method, target, version, fields })
+}
+
+/// Can this be an authority, as far as its octets tell?
+//= RFC 9113 (8.3.1), RFC 9114 (4.3.1): no user's name stands in front of the host.
+fn is_authority(octets: &[u8]) -> bool {
+    is_visible(octets) && !octets.contains(&b'@')
 }
 
 fn is_visible(octets: &[u8]) -> bool {
@@ -277,6 +295,40 @@ mod tests {
         assert_eq!(request(&[(":method", "GET"), (":scheme", "http"), (":path", "*")]), None);
         assert_eq!(request(&[(":method", "CONNECT"), (":path", "/"), (":authority", "a:1")]), None);
         assert_eq!(request(&[(":method", ""), (":scheme", "http"), (":path", "/")]), None);
+    }
+
+    #[test]
+    fn requests_of_http_3_say_whom_they_are_for() {
+        let of = |version: Version, scheme: &'static str, more: &[(&'static str, &'static str)]| {
+            let line = |(n, v): &(&'static str, &'static str)| ((*n).into(), (*v).into());
+            let all = [&[(":method", "GET"), (":scheme", scheme), (":path", "/a")], more].concat();
+            to_request(all.iter().map(line).collect(), version)
+        };
+        let wrong: [&[(&str, &str)]; 5] = [
+            &[],
+            &[(":authority", "")],
+            &[("host", "")],
+            &[(":authority", ""), ("host", "a")],
+            &[(":authority", ""), ("host", "")],
+        ];
+        for more in wrong {
+            for scheme in ["http", "https", "HTTPS"] {
+                assert_eq!(of(Version::Http3, scheme, more), None, "{more:?}");
+            }
+            assert!(of(Version::Http2, "https", more).is_some(), "{more:?}");
+        }
+        let right: [&[(&str, &str)]; 3] =
+            [&[(":authority", "a:1")], &[("host", "[::1]")], &[(":authority", "a"), ("host", "a")]];
+        for more in right {
+            assert!(of(Version::Http3, "https", more).is_some(), "{more:?}");
+        }
+        assert!(of(Version::Http3, "other", &[]).is_some());
+        for version in [Version::Http2, Version::Http3] {
+            assert_eq!(of(version, "https", &[(":authority", "u@h")]), None);
+            assert_eq!(of(version, "https", &[("host", "u:p@h")]), None);
+            let connect = [(":method".into(), "CONNECT".into()), (":authority".into(), "u@h:1".into())];
+            assert_eq!(to_request(connect.to_vec(), version), None);
+        }
     }
 
     #[test]

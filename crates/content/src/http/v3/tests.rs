@@ -205,9 +205,9 @@ fn actions(end: &mut Connection) -> Vec<Transmit> {
 /// What is wrong, octets of a stream in which it is, and the code that it has.
 type Case = (&'static str, (u64, Vec<u8>), &'static str);
 
-/// HEADERS of `GET https://origin/`, the authority left out.
+/// HEADERS of `GET https://a/`.
 fn asks() -> Vec<u8> {
-    frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0xc1])
+    frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'a'])
 }
 
 fn failure(events: &[Event]) -> &'static str {
@@ -567,11 +567,14 @@ fn what_servers_may_not_send() {
 
 #[test]
 fn what_breaks_a_stream_leaves_the_others_alone() {
-    let bad_head = frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7]);
+    let bad_head = frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0x50, 1, b'a']);
+    let nobodys = frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0xc1]);
     let short = [asks(), frame::emit(kind::HEADERS, b"\0\0\xd9")].concat();
-    let length = |digit: u8| frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0xc1, 0x54, 1, digit]);
+    let length =
+        |digit: u8| frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'a', 0x54, 1, digit]);
     let cases: Vec<(&str, Vec<u8>, bool, ErrorCode)> = vec![
         ("no path", bad_head, false, ErrorCode::MESSAGE_ERROR),
+        ("no authority", nobodys, false, ErrorCode::MESSAGE_ERROR),
         ("a status in trailers", short, false, ErrorCode::MESSAGE_ERROR),
         ("no head", vec![], true, ErrorCode::REQUEST_INCOMPLETE),
         ("more than was said", [&length(b'2')[..], b"\0\x03abc"].concat(), false, ErrorCode::MESSAGE_ERROR),
