@@ -181,6 +181,11 @@ impl Alternatives {
         self.all[pool].race.take()
     }
 
+    /// All of them are over.
+    pub(super) fn end_all(&mut self) {
+        self.all.iter_mut().for_each(|known| known.race = None);
+    }
+
     /// When TCP begins in one of the races.
     pub(super) fn next(&self) -> Option<Instant> {
         let races = self.all.iter().filter_map(|known| known.race.as_ref());

@@ -227,8 +227,10 @@ impl Client {
         }
     }
 
-    /// Finishes all connections, but for those that are still to show whether they come up, unless all is over.
+    /// Finishes all connections, but for those that are still to show whether they come up, unless all is over. Nothing waits for
+    /// the end of a race then.
     fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, is_over: bool) {
+        self.alternatives.end_all();
         for connection in self.connections.extract_if(.., |c| is_over || !c.is_tried()) {
             connection.finish(cx, net);
         }
@@ -400,16 +402,42 @@ impl Client {
         self.connections.len() - 1
     }
 
-    /// May another connection be opened? One that nothing waits for is ended for it if need be: that which was used longest ago.
+    /// May another connection be opened? One that nothing waits for is ended for it if need be: that which was used longest ago,
+    /// and last of all one that only tries an alternative.
     fn has_room(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> bool {
         let Some(most) = self.config.total_connections else { return true };
-        if self.connections.len() < usize::from(most) {
-            return true;
+        // Those of races may be more than there are to be: TCP joins where its time has come.
+        let over = (self.connections.len() + 1).saturating_sub(most.into());
+        if self.connections.iter().filter(|c| self.is_idle(c)).count() < over {
+            return false;
         }
-        let idle = self.connections.iter().enumerate().filter(|(_, c)| c.load() == 0);
-        let Some((place, _)) = idle.min_by_key(|(_, c)| c.deadline) else { return false };
-        self.connections.swap_remove(place).finish(cx, net);
+        for _ in 0..over {
+            let idle = self.connections.iter().enumerate().filter(|(_, c)| self.is_idle(c));
+            let Some((place, _)) = idle.min_by_key(|(_, c)| (c.is_tried(), c.deadline)) else { return false };
+            self.leave(cx, net, place);
+        }
         true
+    }
+
+    /// Does nothing wait for this connection, neither for an answer nor for the end of its race?
+    fn is_idle(&self, connection: &Connection) -> bool {
+        let pool = connection.pool;
+        let is_awaited = || self.alternatives.races(pool) && !self.servers.pools[pool].waiting.is_empty();
+        connection.load() == 0 && !(connection.is_racing && is_awaited())
+    }
+
+    /// Ends a connection that nothing waits for. Its race, if it is in one, ends without a winner: TCP takes requests then, and QUIC
+    /// goes on as where it has lost.
+    fn leave(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {
+        let connection = self.connections.swap_remove(place);
+        connection.finish(cx, net);
+        if !connection.is_racing {
+            return;
+        }
+        let race = self.alternatives.end(connection.pool);
+        if let Some(place) = race.and_then(|race| race.tcp).and_then(|tcp| self.connection_of(tcp)) {
+            self.connections[place].is_racing = false;
+        }
     }
 
     /// The request for an object of the page.

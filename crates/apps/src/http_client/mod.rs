@@ -32,7 +32,8 @@
 //! that may leave with it (`zero_rtt` of QUIC): GET.
 //!
 //! With `alt_svc` a server's word for HTTP/3 (`alternatives.rs`) is taken: a new connection to it is a race of QUIC against what TCP
-//! carries, in which a request goes over the one that is up first and over no other. What is open goes on being used.
+//! carries, in which a request goes over the one that is up first and over no other. What is open goes on being used. A race that
+//! nothing waits for any more ends without a winner where its page hangs up or another connection needs the place.
 //!
 //! Standards: RFC 9113, RFC 9114, RFC 9218, RFC 7838, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server

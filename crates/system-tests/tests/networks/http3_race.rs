@@ -13,7 +13,12 @@ const NO_UDP: &str = r#"faults = { protocol = "udp", drop = { rate = "100%", bur
 struct Setting {
     visits: usize,
     page: &'static str,
+    /// How many there are on a page.
+    objects: f64,
     http: &'static str,
+    tls: &'static str,
+    connections: u16,
+    think: &'static str,
     client: String,
     server: String,
     link: String,
@@ -23,13 +28,25 @@ struct Setting {
 impl Default for Setting {
     fn default() -> Self {
         let (client, server, link) = (String::new(), String::new(), String::new());
-        Setting { visits: 2, page: r#"["/10kB", "/20kB"]"#, http: "2", client, server, link, quic: "{}" }
+        Setting {
+            visits: 2,
+            page: r#"["/10kB", "/20kB"]"#,
+            objects: 2.0,
+            http: "2",
+            tls: r#"{ resumes = "never" }"#,
+            connections: 1,
+            think: "60s",
+            client,
+            server,
+            link,
+            quic: "{}",
+        }
     }
 }
 
 impl Setting {
     fn text(&self) -> String {
-        let Setting { visits, page, http, client, server, link, quic } = self;
+        let Setting { visits, page, http, tls, connections, think, client, server, link, quic, .. } = self;
         let visits = vec![*page; *visits].join(", ");
         let follow = if client.contains("alt_svc =") { "" } else { "alt_svc = \"announced\"\n" };
         format!(
@@ -39,10 +56,10 @@ impl Setting {
             transport = ["tcp", {{ quic = {quic} }}]
             [hosts.mobile.app.http-client]
             http = "{http}"
-            tls = {{ resumes = "never" }}
-            connections = 1
+            tls = {tls}
+            connections = {connections}
             per_page = true
-            think = "60s"
+            think = "{think}"
             reaction = "0s"
             pages = [{visits}]
             {follow}{client}
@@ -72,7 +89,7 @@ impl Setting {
         let limit = Duration::from_secs(100_000);
         assert_eq!(virtual_time::run(&mut world, Until::Done { limit }, |_, _| true), Outcome::Complete);
         let summary = world.summary();
-        let objects = 2.0 * self.visits as f64;
+        let objects = self.objects * self.visits as f64;
         assert_eq!(numbers(&summary, ["objects", "failed", "mobile.timeouts"]), [objects, 0.0, 0.0]);
         // What was asked for once was answered once, whatever it was asked over.
         assert_eq!(
@@ -239,6 +256,111 @@ fn an_alternative_that_is_another_server_is_left_and_what_was_asked_there_is_ask
     let other = play(&text("[\"else\"]"));
     assert_eq!(numbers(&other, counts), [0.0, 2.0, 2.0, 2.0, 2.0]);
     assert_eq!(numbers(&other, ["objects", "requests_sent"]), [5.0, 7.0]);
+}
+
+/// A client with these settings and pages, before servers a round trip of 100 ms away: those in capitals speak HTTP/3 too.
+fn among(servers: &[&str], client: &str, link: &str) -> Summary {
+    let host = |name: &&str| {
+        let beside = name.to_uppercase() == **name;
+        let name = name.to_lowercase();
+        format!(
+            r#"
+            [hosts.{name}]
+            transport = ["tcp", "quic"]
+            app = {{ http-server = {{ http = "2", http3 = {beside}, tls = {{}} }} }}
+            [links.to-{name}]
+            between = ["core", "{name}"]
+            bearer = "wireline"
+            rate = "100Mbit/s"
+            "#
+        )
+    };
+    let hosts: String = servers.iter().map(host).collect();
+    play(&format!(
+        r#"
+        [hosts.mobile]
+        transport = ["tcp", "quic"]
+        [hosts.mobile.app.http-client]
+        http = "2"
+        tls = {{ resumes = "never" }}
+        connections = 1
+        reaction = "0s"
+        {client}
+        [hosts.core]
+        [links.wire]
+        between = ["mobile", "core"]
+        bearer = "wireline"
+        rate = "10Mbit/s"
+        delay = "50ms"
+        {link}
+        {hosts}
+        "#
+    ))
+}
+
+#[test]
+fn a_race_that_requests_wait_for_is_not_given_up_for_another_connection() {
+    // The second page has a race for `a`, while a third server's connection is to take the place of one there is.
+    let page = ["b", "a", "c", "d", "e"].map(|server| format!(r#"{{ path = "/1kB", server = "{server}" }}"#));
+    let pages = format!(r#"pages = [[{{ path = "/1kB", server = "a" }}], [{}]]"#, page.join(", "));
+    let client = format!("alt_svc = \"announced\"\ntotal_connections = 2\nper_page = true\n{pages}");
+    let summary = among(&["A", "b", "c", "d", "e"], &client, "");
+    assert_eq!(numbers(&summary, ["objects", "failed", "asked_again"]), [6.0, 0.0, 0.0]);
+    assert_eq!(numbers(&summary, RACES), [1.0, 1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn a_race_among_few_connections_lasts_as_long_as_a_race() {
+    let page = ["a", "b", "c"].map(|server| format!(r#"{{ path = "/1kB", server = "{server}" }}"#));
+    let load = |most: usize| {
+        let client = format!("alt_svc = \"known\"\nrace_delay = \"1s\"\ntotal_connections = {most}");
+        let summary = among(&["A", "B", "C"], &format!("{client}\nobjects = [{}]", page.join(", ")), "");
+        assert_eq!(numbers(&summary, RACES), [3.0, 3.0, 0.0, 0.0], "{most}");
+        numbers(&summary, ["page_load_s"])[0]
+    };
+    let [few, many] = [load(2), load(6)];
+    // The third server's connection takes the place of one that has done its work.
+    assert!((0.15..0.25).contains(&(few - many)), "{few} {many}");
+}
+
+#[test]
+fn what_only_tries_an_alternative_makes_room_for_what_is_asked_for() {
+    let page = ["a", "b", "c"].map(|server| format!(r#"{{ path = "/1kB", server = "{server}" }}"#));
+    let objects = format!("objects = [{}]", page.join(", "));
+    let load = |follow: &str| {
+        let client = format!("alt_svc = \"{follow}\"\ntotal_connections = 1\n{objects}");
+        let summary = among(&["A", "B", "C"], &client, NO_UDP);
+        assert_eq!(numbers(&summary, ["objects", "failed"]), [3.0, 0.0], "{follow}");
+        numbers(&summary, ["page_load_s"])[0]
+    };
+    let [raced, usual] = [load("known"), load("off")];
+    // Not ten seconds for each, in which QUIC might come up.
+    assert!(raced - usual < 0.1, "{raced} {usual}");
+}
+
+#[test]
+fn a_page_ends_its_races() {
+    // The page's first connection has fetched all before the second one, which a race is about, is up.
+    let load = |follow: &str| {
+        let setting = Setting {
+            visits: 3,
+            page: r#"["/2kB.html", "/1kB", "/1kB"]"#,
+            objects: 3.0,
+            http: "1.1",
+            tls: r#"{ version = "1.2", resumes = "never" }"#,
+            connections: 2,
+            think: "0s",
+            client: format!("alt_svc = \"{follow}\""),
+            link: NO_UDP.into(),
+            ..Setting::default()
+        };
+        setting.run()
+    };
+    let (raced, usual) = (load("announced"), load("off"));
+    assert_eq!(numbers(&raced, RACES), [1.0, 0.0, 0.0, 0.0], "nobody was waiting for the end");
+    let [raced, usual] = [&raced, &usual].map(|summary| numbers(summary, ["page_load_max_s"])[0]);
+    // Requests that wait for a race are not bound to a connection: they may go over another that is free first.
+    assert!(raced < usual + 0.01, "{raced} {usual}");
 }
 
 #[test]
