@@ -573,6 +573,31 @@ fn what_a_server_that_ends_a_connection_did_not_answer_is_asked_again() {
     assert!(summary["asked_again"] >= 5.0, "{summary:?}");
 }
 
+/// Each version, and a server that speaks it.
+const VERSIONS: [(Http, http_server::Http); 3] = [
+    (Http::Http11, http_server::Http::Http11),
+    (Http::Http2, http_server::Http::Http2),
+    (Http::Http3, http_server::Http::Http3),
+];
+
+#[test]
+fn a_connection_has_as_many_requests_as_its_server_takes_whatever_the_version() {
+    // Forms are so long that others begin while the first is on its way.
+    let lists = [paths(&["/1000"; 6]), (0..6).map(|_| form("/1000", 50_000)).collect()];
+    for ((http, spoken), objects) in VERSIONS.into_iter().flat_map(|v| lists.each_ref().map(|l| (v, l))) {
+        for (max_requests, keep_alive, connections) in [(Some(2), true, 3.0), (None, false, 6.0)] {
+            let server = http_server::Config { http: spoken, max_requests, keep_alive, ..Default::default() };
+            let config = Config { http, objects: objects.clone(), connections: 1, retries: 0, ..at_once() };
+            let mut pair = pair_with(config, server);
+            pair.run();
+            let what = format!("{http:?} {max_requests:?} {:?}", objects[0]);
+            let counted = numbers(&pair.summary(), &["objects", "failed", "connections"]);
+            assert_eq!(counted, [6.0, 0.0, connections], "{what}");
+            assert_eq!(pair.server_summary()["requests"], 6.0, "{what}");
+        }
+    }
+}
+
 #[test]
 fn a_server_may_take_few_requests_at_a_time() {
     let server = http_server::Config { h2_streams: 2, delay: Duration::from_millis(1), ..Default::default() };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airloom_base::{Body, Instant, SocketEvent};
+use airloom_base::{Body, Instant, SocketEvent, StreamEvent};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use airloom_content::http::v2::PREFACE;
 use airloom_content::http::{v2, v3};
@@ -65,7 +65,8 @@ pub(super) struct Multiplexed {
     /// Answers that are thought about, by the time they are ready.
     thinking: BTreeSet<(Instant, u32)>,
     answers: BTreeMap<u32, RequestHead>,
-    served: u32,
+    /// Requests that have begun.
+    begun: u32,
     peer_finished: bool,
     /// Our side is finished; what still arrives is dropped.
     is_lingering: bool,
@@ -102,7 +103,7 @@ impl Multiplexed {
             asked: BTreeMap::new(),
             thinking: BTreeSet::new(),
             answers: BTreeMap::new(),
-            served: 0,
+            begun: 0,
             peer_finished: false,
             is_lingering: false,
             under_way: UnderWay::default(),
@@ -150,14 +151,13 @@ impl Multiplexed {
                 call.counters.requests += 1;
                 call.counters.as_alternative += u64::from(config.is_alternative_of(&head));
                 self.asked.insert(stream, head);
+                if self.version == Version::Http2 {
+                    self.begins(config);
+                }
             }
             // The body of a request, which nobody needs, is dropped before the answer.
             Happened::End(stream) => {
                 let Some(head) = self.asked.remove(&stream) else { return };
-                self.served += 1;
-                if config.max_requests.is_some_and(|most| self.served >= most) || !config.keep_alive {
-                    self.end.go_away();
-                }
                 if config.delay.is_zero() {
                     self.answer(call, stream, &head);
                 } else {
@@ -178,6 +178,15 @@ impl Multiplexed {
                 self.thinking.clear();
             }
             Happened::Data(..) | Happened::Interim(_) | Happened::Response(..) => {}
+        }
+    }
+
+    /// A request begins, which may be the last that is taken. In HTTP/3 that is when its stream opens: one that is open when the
+    /// client is told is not refused.
+    fn begins(&mut self, config: &Config) {
+        self.begun = self.begun.saturating_add(1);
+        if config.max_requests.is_some_and(|most| self.begun >= most) || !config.keep_alive {
+            self.end.go_away();
         }
     }
 
@@ -221,6 +230,10 @@ impl Multiplexed {
 impl Served for Multiplexed {
     fn handle(&mut self, call: &mut Call, event: SocketEvent) -> Then {
         self.end.on(call.cx, call.net, call.socket, event);
+        //= RFC 9000 (2.1): the two low bits of a client's stream that goes both ways are 0. RFC 9114 (6.1): each is a request.
+        if event == SocketEvent::Stream(StreamEvent::Opened) && call.socket.stream & 3 == 0 {
+            self.begins(call.config);
+        }
         // The end of a stream is no end of the connection.
         self.peer_finished |= self.version == Version::Http2 && event == SocketEvent::Finished;
         self.serve(&mut call.stream(0));
