@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use airloom_base::law::{Kind, Law};
 use airloom_base::record::{ObjectRecord, ObjectSource, PageRecord, Record};
 use airloom_base::units::Octets;
-use airloom_base::{App, Duration};
+use airloom_base::{App, Duration, Instant};
 
 use super::*;
 use crate::http_server::{self, Server};
@@ -595,6 +595,31 @@ fn a_connection_has_as_many_requests_as_its_server_takes_whatever_the_version() 
             assert_eq!(counted, [6.0, 0.0, connections], "{what}");
             assert_eq!(pair.server_summary()["requests"], 6.0, "{what}");
         }
+    }
+}
+
+#[test]
+fn what_a_server_has_sent_is_what_has_left_it() {
+    use http_server::Coding;
+    for ((http, spoken), coding) in
+        VERSIONS.into_iter().flat_map(|v| [Coding::Length, Coding::Chunked, Coding::Close].map(|c| (v, c)))
+    {
+        let server = || http_server::Config { http: spoken, coding, ..Default::default() };
+        let what = format!("{http:?} {coding:?}");
+        // All of it, texts of the server's own too, however little room there is.
+        for room in [11, 64_000] {
+            let objects = paths(&["/50", "/0", "/", "/30000", "/none", "/10.html"]);
+            let mut whole = pair_with(Config { http, objects, ..at_once() }, server());
+            whole.net.room = room;
+            whole.run();
+            let got: f64 = numbers(&whole.summary(), &["bytes", "wasted_bytes"]).iter().sum();
+            assert_eq!(whole.server_summary()["sent_bytes"], got, "{what} {room}");
+        }
+        // The request is there after 30 ms, and the client reads nothing before 40: what there was room for.
+        let mut begun = pair_with(Config { http, objects: paths(&["/10MB"]), ..at_once() }, server());
+        begun.run_until(Instant::ZERO + Duration::from_millis(35));
+        let sent = begun.server_summary()["sent_bytes"];
+        assert!((63_000.0..64_000.0).contains(&sent), "{what}: {sent}");
     }
 }
 

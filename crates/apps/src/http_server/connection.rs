@@ -114,13 +114,13 @@ impl Connection {
                         return;
                     }
                     self.deadline = call.now() + call.config.stall_timeout;
-                    if !response.pump(call.cx, call.net, call.socket) {
+                    let (is_written, octets) = response.pump(call.cx, call.net, call.socket);
+                    call.counters.sent_bytes += octets;
+                    if !is_written {
                         self.under_way.note(call.net.unacknowledged(call.socket));
                         return;
                     }
-                    let counters = &mut *call.counters;
-                    counters.sent_bytes = counters.sent_bytes.saturating_add(response.size);
-                    counters.errors += u64::from(response.status >= 400);
+                    call.counters.errors += u64::from(response.status >= 400);
                     self.served += 1;
                     self.deadline = call.now() + call.config.idle_timeout;
                     if response.close {

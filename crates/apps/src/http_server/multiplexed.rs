@@ -123,7 +123,9 @@ impl Multiplexed {
                 self.happened(call, happened);
             }
             let was_held_back = self.end.is_held_back();
-            moved |= self.end.write(call.cx, call.net, call.socket) > 0;
+            let taken = self.end.write(call.cx, call.net, call.socket);
+            call.counters.sent_bytes += taken.bodies;
+            moved |= taken.octets > 0;
             // What it held back can be taken in now: the socket does not tell of it again.
             if !was_held_back || self.end.is_held_back() {
                 break;
@@ -215,7 +217,6 @@ impl Multiplexed {
                 Object::Text(text) => self.end.send(stream, Body::Real(text)),
                 Object::Filler { source, .. } => self.end.send_filler(stream, source, size),
             };
-            counters.sent_bytes = counters.sent_bytes.saturating_add(size);
         }
         counters.errors += u64::from(status >= 400);
     }

@@ -28,8 +28,8 @@ pub(super) struct Response {
     pub(super) close: bool,
     /// Its status.
     pub(super) status: u16,
-    /// Octets of its body.
-    pub(super) size: u64,
+    /// Octets of a text of our own, which stands behind the head.
+    text: usize,
     /// Is the head still to be written by itself?
     apart: bool,
 }
@@ -123,14 +123,14 @@ impl Response {
         if !bodiless {
             octets.extend_from_slice(&text);
         }
-        let size = if bodiless { 0 } else { text.len() as u64 };
+        let text = if bodiless { 0 } else { text.len() };
         let close = after == After::Close;
         Response {
             outgoing: Outgoing::new(octets.into(), 0, 0),
             chunks: None,
             close,
             status,
-            size,
+            text,
             apart: false,
         }
     }
@@ -168,7 +168,7 @@ impl Response {
                 chunks: None,
                 close,
                 status: 200,
-                size: 0,
+                text: 0,
                 apart: false,
             };
         }
@@ -181,7 +181,7 @@ impl Response {
             (Outgoing::piece(octets, source, first, size), None)
         };
         let apart = config.head_apart && config.tls.is_none() && after != After::Lasts;
-        Response { outgoing, chunks, close, status: 200, size, apart }
+        Response { outgoing, chunks, close, status: 200, text: 0, apart }
     }
 
     /// Writes the head, if that is to leave by itself. True: it has to leave before the rest is written.
@@ -194,17 +194,27 @@ impl Response {
         more || self.chunks.is_some()
     }
 
-    /// Writes until the socket takes no more. Is everything written?
-    pub(super) fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+    /// Writes until the socket takes no more. Is everything written, and how many octets of the body were?
+    pub(super) fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> (bool, u64) {
+        let mut octets = 0;
         loop {
-            if !self.outgoing.pump(cx, net, socket) {
-                return false;
+            let before = self.unwritten();
+            let is_written = self.outgoing.pump(cx, net, socket);
+            octets += before - self.unwritten();
+            if !is_written {
+                return (false, octets);
             }
             match self.chunks.as_mut().and_then(Chunks::next) {
                 Some(next) => self.outgoing = next,
-                None => return true,
+                None => return (true, octets),
             }
         }
+    }
+
+    /// Octets of the body, or of the chunk that is being written, that are not.
+    fn unwritten(&self) -> u64 {
+        let (real, filler) = self.outgoing.unwritten();
+        real.min(self.text) as u64 + filler
     }
 }
 

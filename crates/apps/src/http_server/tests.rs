@@ -300,7 +300,8 @@ fn what_is_too_large_is_not_there_whatever_the_version() {
             for head in &heads {
                 assert_eq!(head.fields.first("content-length"), Some(length.to_string().as_bytes()));
             }
-            assert_eq!(server["sent_bytes"], length.saturating_mul(2) as f64);
+            // The windows of a client that opens none again.
+            assert_eq!(server["sent_bytes"], 65_535.0);
         }
     }
 }

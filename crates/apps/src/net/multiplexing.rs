@@ -41,10 +41,19 @@ pub(crate) enum End {
     Three(Three),
 }
 
-/// HTTP/2 and the octets that the socket did not take yet.
+/// What a socket has taken.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Taken {
+    /// All octets.
+    pub(crate) octets: u64,
+    /// Those of bodies among them.
+    pub(crate) bodies: u64,
+}
+
+/// HTTP/2 and the octets that the socket did not take yet, and whether they are a body's.
 pub(crate) struct Two {
     end: Box<v2::Connection>,
-    unwritten: Option<Body>,
+    unwritten: Option<(Body, bool)>,
 }
 
 /// HTTP/3, and what waits for streams.
@@ -147,9 +156,9 @@ impl End {
         End::Three(Three::new(v3::Connection::client(options), Some(options)))
     }
 
-    /// Writes until nothing more is taken or nothing is left, and says how many octets were. What is sent next is decided when
-    /// there is room for it.
-    pub(crate) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
+    /// Writes until nothing more is taken or nothing is left, and says what was. What is sent next is decided when there is room
+    /// for it.
+    pub(crate) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Taken {
         match self {
             End::Two(two) => two.write(cx, net, socket),
             End::Three(three) => three.write(cx, net, socket),
@@ -290,18 +299,24 @@ impl End {
 }
 
 impl Two {
-    fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
-        let mut written = 0;
-        while let Some(mut piece) = self.unwritten.take().or_else(|| self.end.poll_transmit()) {
+    fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Taken {
+        let mut written = Taken::default();
+        while let Some((mut piece, is_body)) = self.unwritten.take().or_else(|| self.next()) {
             let taken = net.write(cx, socket, piece.clone()).unwrap_or(0).min(piece.len());
-            written += taken as u64;
+            written.octets += taken as u64;
+            written.bodies += if is_body { taken as u64 } else { 0 };
             if taken < piece.len() {
                 drop(piece.split_to(taken));
-                self.unwritten = Some(piece);
+                self.unwritten = Some((piece, is_body));
                 break;
             }
         }
         written
+    }
+
+    fn next(&mut self) -> Option<(Body, bool)> {
+        let is_body = self.end.is_in_body();
+        Some((self.end.poll_transmit()?, is_body))
     }
 
     fn poll(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Option<Happened> {
@@ -412,7 +427,7 @@ impl Three {
         }
     }
 
-    fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
+    fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Taken {
         while self.end.is_begun() && !self.queued.is_empty() {
             //= RFC 8470 (4): what is not safe waits for the handshake, and what is behind it.
             if self.is_early && self.queued.front().is_some_and(|first| !first.is_safe()) {
@@ -430,11 +445,12 @@ impl Three {
                 self.end.send(stream.into(), [Body::Real(form)], true);
             }
         }
+        let before = self.end.body_octets();
         let mut lent = Lent { cx, net, socket, written: &mut self.under_way, octets: 0 };
         self.end.write_to(&mut lent);
         let octets = lent.octets;
         self.log(cx, net, socket);
-        octets
+        Taken { octets, bodies: self.end.body_octets() - before }
     }
 
     fn poll(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Option<Happened> {

@@ -27,6 +27,11 @@ impl Outgoing {
         Outgoing { head, source, offset, left: len }
     }
 
+    /// Octets that are not written: real ones, and those of the filler behind them.
+    pub(crate) fn unwritten(&self) -> (usize, u64) {
+        (self.head.len(), self.left)
+    }
+
     /// More real octets behind those there are; in front of the filler, if there is one.
     pub(crate) fn append(&mut self, octets: &[u8]) {
         self.head = Bytes::from([&self.head, octets].concat());

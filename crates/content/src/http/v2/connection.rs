@@ -365,6 +365,11 @@ impl Connection {
         self.has_settings
     }
 
+    /// Are the next octets of [`poll_transmit`](Self::poll_transmit) those of a body, and no header or frame of another kind?
+    pub fn is_in_body(&self) -> bool {
+        self.rest.is_some()
+    }
+
     /// The next octets to write, whole. What to send is decided when this is called: call it when there is room.
     pub fn poll_transmit(&mut self) -> Option<Body> {
         if let Some(rest) = self.rest.take() {

@@ -95,6 +95,7 @@ const DECODER: usize = 2;
 pub(super) const PURPOSES: [&str; 3] = ["control", "qpack_encode", "qpack_decode"];
 
 /// One end of a connection.
+#[derive(getset::CopyGetters)]
 pub struct Connection {
     pub(super) is_server: bool,
     pub(super) options: Options,
@@ -123,6 +124,9 @@ pub struct Connection {
     begun: [bool; 3],
     /// What goes before octets.
     actions: VecDeque<Transmit>,
+    /// Octets of bodies that the transport has taken.
+    #[getset(get_copy = "pub")]
+    body_octets: u64,
     /// The incremental stream that was served last.
     turn: u64,
     /// No request and no answer has anything to send, until something is added: they need not be asked one by one.
@@ -203,6 +207,7 @@ impl Connection {
             own: [const { None }; 3].map(|stream| (stream, Sending::default())),
             begun: [true, false, false],
             actions: VecDeque::new(),
+            body_octets: 0,
             turn: 0,
             rests: false,
             is_going: false,
@@ -477,6 +482,7 @@ impl Connection {
         }
         let Some(entry) = self.streams.get_mut(&stream) else { return };
         self.budget.useful(taken);
+        self.body_octets += entry.sending.of_body(taken);
         if entry.sending.written(taken) {
             entry.speaks = false;
             entry.sending.ends = false;

@@ -32,6 +32,9 @@ pub(super) struct Sending {
     offered: Option<(usize, bool)>,
     /// Octets of DATA that has just begun.
     pub(super) begun: Option<u64>,
+    /// Octets that go before those of the last DATA, and what is left of these.
+    before_body: usize,
+    body: usize,
     /// Does the transport take nothing at the moment?
     pub(super) is_blocked: bool,
 }
@@ -71,7 +74,9 @@ impl Sending {
             && let Some(body) = self.bodies.pop_front()
         {
             self.begun = Some(body.len() as u64);
-            self.push(frame::header(kind::DATA, body.len() as u64));
+            let header = frame::header(kind::DATA, body.len() as u64);
+            (self.before_body, self.body) = (header.len(), body.len());
+            self.push(header);
             self.framed.push_back(body);
             self.refill();
         }
@@ -87,6 +92,15 @@ impl Sending {
         if self.bodies.is_empty() {
             self.bodies.extend(self.filler.next());
         }
+    }
+
+    /// How many of so many octets that the transport takes next are a body's.
+    pub(super) fn of_body(&mut self, taken: usize) -> u64 {
+        let before = taken.min(self.before_body);
+        let body = self.body.min(taken - before);
+        self.before_body -= before;
+        self.body -= body;
+        body as u64
     }
 
     /// The transport took so many octets of the offer. Was that the end?
