@@ -440,7 +440,7 @@ impl Three {
             }
             let Queued { stream, head, priority, form } = first;
             debug_assert_eq!(opened.stream, stream, "requests have streams one after another");
-            net.set_priority(opened, rank(stream, priority));
+            net.set_priority(opened, priority.rank(stream.into()));
             if self.end.request(stream.into(), &head, priority, form.is_empty()) && !form.is_empty() {
                 self.end.send(stream.into(), [Body::Real(form)], true);
             }
@@ -458,7 +458,7 @@ impl Three {
             return Some(match event {
                 v3::Event::Request(stream, head) => {
                     let priority = self.end.priority(stream).unwrap_or_default();
-                    net.set_priority(socket.with_stream(stream as u32), rank(stream as u32, priority));
+                    net.set_priority(socket.with_stream(stream as u32), priority.rank(stream));
                     Happened::Request(stream as u32, head)
                 }
                 v3::Event::Interim(stream, _) => Happened::Interim(stream as u32),
@@ -481,6 +481,10 @@ impl Three {
                     }
                     continue;
                 }
+                v3::Event::Priority(stream, priority) => {
+                    net.set_priority(socket.with_stream(stream as u32), priority.rank(stream));
+                    continue;
+                }
                 v3::Event::GoAway(_) => continue,
             });
         }
@@ -488,14 +492,6 @@ impl Three {
         let left = if self.end.is_closing() { self.queued.pop_front() } else { None };
         left.map(|queued| Happened::Reset(queued.stream, true))
     }
-}
-
-/// What a priority is to a transport that serves larger numbers first, and equals in turn.
-//= RFC 9218 (10): the more urgent first; of equals one after another, but for those that are of use in part.
-fn rank(stream: u32, priority: Priority) -> i32 {
-    const LAST: u32 = (1 << 27) - 1;
-    let place = if priority.incremental { LAST + 1 } else { (stream / 4).min(LAST) };
-    -(((u32::from(priority.urgency.min(7)) << 28) + place) as i32)
 }
 
 /// Refuses windows that HTTP/2 cannot have.

@@ -31,6 +31,14 @@ impl Priority {
         priority
     }
 
+    /// What this is of a request's stream to a transport that serves larger numbers first, and equals in turn.
+    //= RFC 9218 (10): the more urgent first; of equals one after another, but for those that are of use in part.
+    pub fn rank(self, stream: u64) -> i32 {
+        const LAST: u32 = (1 << 27) - 1;
+        let place = if self.incremental { LAST + 1 } else { (stream / 4).min(LAST.into()) as u32 };
+        -(((u32::from(self.urgency.min(7)) << 28) + place) as i32)
+    }
+
     /// The field value that says so; nothing where it is the default.
     pub fn text(self) -> Option<String> {
         let urgency = (self.urgency != 3).then(|| format!("u={}", self.urgency.min(7)));
@@ -55,6 +63,22 @@ mod tests {
                 assert_eq!(Priority::parse(priority.text().unwrap_or_default().as_bytes()), priority);
             }
         }
+    }
+
+    #[test]
+    fn who_is_more_urgent_or_asked_before_has_the_larger_number() {
+        let of = |urgency, incremental, stream| Priority { urgency, incremental }.rank(stream);
+        let last = (1 << 62) - 4;
+        let falling = [
+            of(0, false, 0),
+            of(0, false, 4),
+            of(0, true, 0),
+            of(1, false, last),
+            of(7, false, 8),
+            of(7, true, 8),
+        ];
+        assert!(falling.is_sorted_by(|a, b| a > b), "{falling:?}");
+        assert_eq!(of(3, true, 0), of(3, true, last));
     }
 
     #[test]

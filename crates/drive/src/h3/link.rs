@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use airloom_base::Body;
-use airloom_content::http::v3::{self, Error, ErrorCode, Event, Read, Streams};
+use airloom_content::http::v3::{self, Error, ErrorCode, Event, Priority, Read, Streams};
 use noq_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt, WriteError};
 
 use super::clock::Now;
@@ -139,10 +139,18 @@ impl Link {
                 self.quic.close(now, varint(code.0), why.as_bytes().into());
                 self.lost = Some(error.to_string());
             }
+            Event::Request(number, _) => self.rank(*number, self.http.priority(*number).unwrap_or_default()),
+            Event::Priority(number, priority) => self.rank(*number, *priority),
             Event::Unblocked(number) if self.unread.remove(number) => self.read(*number),
             _ => {}
         }
         Some(event)
+    }
+
+    /// An answer has its place in QUIC, too, which holds megabytes that are not sent yet.
+    fn rank(&mut self, number: u64, priority: Priority) {
+        // A stream that is over by now needs none.
+        let _ = self.quic.send_stream(stream(number)).set_priority(priority.rank(number));
     }
 
     /// Is there a request, or a part of an answer that the client is not known to have?

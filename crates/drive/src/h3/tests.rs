@@ -56,8 +56,8 @@ struct Answer {
 struct Client {
     quic: Quic<Link>,
     answers: BTreeMap<u64, Answer>,
-    /// Answers that are whole, in the order in which they became so.
-    whole: Vec<u64>,
+    /// Answers that are whole, in the order in which they became so, with the octets of all answers until then.
+    whole: Vec<(u64, u64)>,
     /// Why the connection is over.
     lost: Option<String>,
 }
@@ -92,7 +92,7 @@ impl Client {
                         }
                         Event::End(stream, _) => {
                             answers.entry(stream).or_default().is_whole = true;
-                            whole.push(stream);
+                            whole.push((stream, answers.values().map(|answer| answer.octets).sum()));
                         }
                         _ => {}
                     }
@@ -188,4 +188,24 @@ fn a_file_that_is_there_is_not_said_to_be_missing_when_descriptors_run_out() {
         assert!(statuses(503) > 0, "{:?}", client.answers);
         assert_eq!(statuses(200) + statuses(503), asked.len(), "{:?}", client.answers);
     });
+}
+
+#[test]
+fn answers_that_are_equal_come_one_after_another_and_one_that_may_wait_comes_last() {
+    let folder = Temporary::with("order", &[("one", 1_500_000), ("two", 1_500_000)]);
+    for waits in [false, true] {
+        serving(&folder, async |mut client, _| {
+            let (one, two) = (client.ask("/one").await, client.ask("/two").await);
+            if waits {
+                // By the first octets of an answer the server has given all of both to QUIC.
+                client.until(|client| client.answers.values().any(|answer| answer.octets > 0)).await;
+                client.link().http.reprioritise(one, Priority { urgency: 7, ..Priority::default() });
+            }
+            client.until(|client| client.whole.len() == 2).await;
+            let [(first, by_then), (_, all)] = client.whole[..] else { panic!("{:?}", client.lost) };
+            assert_eq!((first, all), (if waits { two } else { one }, 3_000_000));
+            // In turn it would be nearly all of the other one, too.
+            assert!(by_then < 2_250_000, "{by_then}");
+        });
+    }
 }

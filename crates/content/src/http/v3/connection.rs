@@ -61,6 +61,8 @@ pub enum Event {
     End(u64, Fields),
     /// The stream is over before its time, by the peer or because it broke a rule.
     Reset(u64, ErrorCode),
+    /// The client says that the answer on this stream has another priority now (servers only).
+    Priority(u64, Priority),
     /// What this stream waited for has come: there may be more to read of it (see [`Connection::waits`]).
     Unblocked(u64),
     /// The peer takes no new requests. Those of ours that it will not work on are reset with H3_REQUEST_REJECTED.

@@ -309,10 +309,14 @@ impl Connection {
             return Err(wrong_id("PRIORITY_UPDATE of what is no request"));
         }
         let priority = Priority::parse(value);
-        if let Some(entry) = self.streams.get_mut(&stream) {
-            entry.priority = priority;
-            entry.is_said = true;
-        } else if stream >= self.next && self.early.len() < EARLY {
+        if stream < self.next {
+            if let Some(entry) = self.streams.get_mut(&stream) {
+                entry.priority = priority;
+                entry.is_said = true;
+            }
+            // An answer that was all given to the transport may still be there.
+            self.events.push_back(Event::Priority(stream, priority));
+        } else if self.early.len() < EARLY {
             self.early.insert(stream, priority);
         }
         Ok(())

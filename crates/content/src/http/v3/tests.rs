@@ -272,6 +272,23 @@ fn urgent_responses_go_first_and_incremental_ones_share() {
 }
 
 #[test]
+fn another_priority_is_told_of_answers_that_are_written_too() {
+    let mut server = server();
+    server.opened(0);
+    feed(&mut server, 0, &asks());
+    server.ended(0);
+    assert!(matches!(&events(&mut server)[..], [Event::Request(0, _), Event::End(0, _)]));
+    let urgent = Priority { urgency: 1, ..Priority::default() };
+    for is_written in [false, true] {
+        feed(&mut server, 2, &frame::emit(kind::PRIORITY_UPDATE, b"\0u=1"));
+        assert_eq!(events(&mut server), [Event::Priority(0, urgent)]);
+        assert_eq!(server.priority(0), (!is_written).then_some(urgent));
+        server.respond(0, &ok(Some(0)), true);
+        actions(&mut server);
+    }
+}
+
+#[test]
 fn bodies_of_requests_and_heads_that_are_too_large() {
     let mut two = Two::new(Options::default(), Options::default());
     let mut head = get("/form");
