@@ -203,6 +203,7 @@ fn http_cache(asked: &Asked, has_log: bool) -> PyResult<HttpCache> {
     let table = asked.table(&["mode", "ports"], "--listen and --transparent")?;
     let mut config: http_cache::Config = config::read(&table).map_err(wrong)?;
     config.mode = if asked.transparent { http_cache::Mode::Transparent } else { http_cache::Mode::Addressed };
+    config.name = Some(config.name.map_or_else(airloom_drive::daemon::pseudonym, Ok)?);
     let mut app = HttpCache::new(config, None).map_err(wrong)?;
     app.set_calendar(airloom_drive::daemon::today());
     app.set_log(has_log);

@@ -21,7 +21,25 @@ pub mod wap_gateway;
 
 pub use listening::CannotListen;
 
+/// A name in `Via` for a daemon that was given none.
+///
+/// # Errors
+/// As the system says, where it has no random octets.
+pub fn pseudonym() -> std::io::Result<String> {
+    //= RFC 9110 (7.6.3): a name for each, on one machine too, and one that does not tell the machine's.
+    Ok(format!("airloom-{:08x}", crate::secret::key()?.0 as u32))
+}
+
 /// Seconds since 1970 by the system's calendar.
 pub fn today() -> u64 {
     clock::Clock::today()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_two_daemons_have_the_same_name_by_themselves() {
+        let (one, other) = (super::pseudonym().expect("random"), super::pseudonym().expect("random"));
+        assert!(one.starts_with("airloom-") && one != other, "{one} {other}");
+    }
 }

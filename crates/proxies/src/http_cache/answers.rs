@@ -23,6 +23,9 @@ const OF_304: &[&str] = &[
     "via",
 ];
 
+/// What says so.
+const SERVER: &str = "airloom";
+
 /// What the Connection field says after the answer.
 pub(super) fn connection(exchange: &Exchange) -> &'static str {
     match (exchange.closes, exchange.head.version) {
@@ -33,7 +36,7 @@ pub(super) fn connection(exchange: &Exchange) -> &'static str {
 }
 
 /// An answer of the proxy.
-pub(super) fn own(exchange: &mut Exchange, status: u16, name: &str) {
+pub(super) fn own(exchange: &mut Exchange, status: u16) {
     if status == 403 && exchange.why.is_none() {
         exchange.why = exchange.target.as_ref().map(|target| forbidden(&target.host));
     }
@@ -51,7 +54,7 @@ pub(super) fn own(exchange: &mut Exchange, status: u16, name: &str) {
         matches!(status, 400 | 408 | 411 | 413 | 414 | 431 | 501 | 505) || exchange.upload.is_owed();
     let text = if exchange.head.method == Method::Head { "" } else { &body };
     let head = format!(
-        "HTTP/1.1 {status} {}\r\nServer: {name}\r\n{is_allow}Cache-Control: no-store\r\nContent-Type: text/plain\r\n\
+        "HTTP/1.1 {status} {}\r\nServer: {SERVER}\r\n{is_allow}Cache-Control: no-store\r\nContent-Type: text/plain\r\n\
          Content-Length: {}\r\n{}\r\n{text}",
         reason(status),
         body.len(),

@@ -67,7 +67,9 @@ pub struct HttpCache {
 /// # Errors
 /// [`ConfigError`] with the key.
 pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
-    let config: Config = airloom_base::config::read(value)?;
+    let mut config: Config = airloom_base::config::read(value)?;
+    //= RFC 9110 (7.6.3): a name for each: what two of one path share looks like a circle.
+    config.name.get_or_insert_with(|| parts.host.to_owned());
     let names = (parts.hosts)().into_iter().map(|(name, address)| (name.to_ascii_lowercase(), address));
     Ok(Box::new(HttpCache::new(config, Some(names.collect()))?))
 }

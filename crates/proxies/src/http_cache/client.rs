@@ -127,12 +127,12 @@ impl Client {
     }
 
     /// An answer to something that was no request, behind those to what came before it. It is the last one.
-    fn refuse(&mut self, now: Instant, status: u16, name: &str) {
+    fn refuse(&mut self, now: Instant, status: u16) {
         self.input = Input::Ignored;
         let mut exchange = Exchange::of_no_request(self.next, now);
         self.next += 1;
         exchange.upload.is_complete = true;
-        super::answers::own(&mut exchange, status, name);
+        super::answers::own(&mut exchange, status);
         self.exchanges.push_back(exchange);
     }
 }
@@ -179,7 +179,7 @@ impl HttpCache {
                         self.fail(cx, net, (socket, number), status);
                     } else {
                         self.counters.errors += 1;
-                        client.refuse(cx.now, status, &self.config.name);
+                        client.refuse(cx.now, status);
                     }
                 }
                 Step::Nothing => {
@@ -293,7 +293,7 @@ impl HttpCache {
         if client.exchanges.is_empty() && is_asking {
             //= RFC 9110 (15.5.9): half a request, and no more of it in time.
             self.counters.errors += 1;
-            client.refuse(cx.now, 408, &self.config.name);
+            client.refuse(cx.now, 408);
             client.moved = cx.now;
             return self.pump_client(cx, net, socket);
         }

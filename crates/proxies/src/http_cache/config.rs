@@ -26,9 +26,9 @@ pub struct Config {
     pub mode: Mode,
     /// The ports it serves: 80 if it is transparent, 3128 if it is addressed.
     pub ports: Option<Vec<u16>>,
-    /// Its name in the `Via` field; a request that carries it already goes in a circle.
-    #[default("airloom".into())]
-    pub name: String,
+    /// Its name in the `Via` field, which no other proxy on the way may have: a request that carries it already goes in a circle.
+    /// That of its host if not given; `airloom serve http-cache` makes one up.
+    pub name: Option<String>,
     /// Keep connections of clients open where they want that?
     #[default(true)]
     pub client_keep_alive: bool,
@@ -117,10 +117,15 @@ impl Config {
         }
         //= RFC 9110 (7.6.3): a pseudonym is a token.
         let is_token = |o: u8| o.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&o);
-        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+        if self.name().is_empty() || !self.name().bytes().all(is_token) {
             return Err(ConfigError::at("name", "must be a word of letters, digits, - and ."));
         }
         Ok(())
+    }
+
+    /// Its name; where nobody said anything, that of what it is.
+    pub(super) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("airloom")
     }
 
     pub(super) fn ports(&self) -> Vec<u16> {

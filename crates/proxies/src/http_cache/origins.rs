@@ -185,10 +185,9 @@ impl HttpCache {
         let server = exchange.server.take();
         match exchange.phase {
             Phase::Asked => {
-                let via = self.config.name.clone();
                 self.counters.errors += 1;
                 let Some(exchange) = self.exchange(id) else { return };
-                answers::own(exchange, status, &via);
+                answers::own(exchange, status);
             }
             Phase::Answering => {
                 exchange.phase = Phase::Broken;

@@ -39,7 +39,7 @@ impl HttpCache {
         let Some(client) = self.clients.get_mut(socket) else { return };
         if let Some(status) = refusal {
             self.counters.errors += u64::from(status != 200);
-            answers::own(&mut exchange, status, &self.config.name);
+            answers::own(&mut exchange, status);
             client.exchanges.push_back(exchange);
             return;
         }
@@ -74,7 +74,7 @@ impl HttpCache {
             Err(status) => return Some(status),
         };
         let head = &exchange.head;
-        if forward::is_circle(&head.fields, &self.config.name) {
+        if forward::is_circle(&head.fields, self.config.name()) {
             return Some(508);
         }
         if head.method == Method::Connect {
@@ -142,7 +142,7 @@ impl HttpCache {
         if asked.only_if_cached {
             //= RFC 9111 (5.2.1.7): from the store or not at all.
             self.counters.errors += 1;
-            answers::own(exchange, 504, &self.config.name);
+            answers::own(exchange, 504);
             return true;
         }
         false

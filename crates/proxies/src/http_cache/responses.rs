@@ -22,7 +22,7 @@ impl HttpCache {
         if head.status == 101 {
             return false;
         }
-        let via = self.config.name.clone();
+        let via = self.config.name().to_owned();
         let Some(exchange) = self.exchange(id) else { return true };
         //= RFC 9110 (15.2): passed on, but not to clients of HTTP/1.0, who know nothing of them. Not without end either.
         if exchange.head.version == Version::Http11
@@ -59,7 +59,7 @@ impl HttpCache {
         }
         let (today, is_stopping) = (self.today(cx.now), self.is_stopping);
         let assumed = self.config.assume_fresh.as_nanos() / 1_000_000_000;
-        let via = self.config.name.clone();
+        let via = self.config.name().to_owned();
         let max_object = self.config.max_object.0.min(self.config.capacity.0);
         let Some(exchange) = self.exchange(id) else { return false };
         exchange.how = "miss";

@@ -80,7 +80,7 @@ impl HttpCache {
         let has_body = exchange.upload.length != BodyLength::None;
         let may_repeat = exchange.may_repeat();
         let head = match self.clients.get_mut(id.0).and_then(|c| c.exchange(id.1)) {
-            Some(exchange) => super::requests::forwarded(exchange, closes, &self.config.name),
+            Some(exchange) => super::requests::forwarded(exchange, closes, self.config.name()),
             None => return,
         };
         let Some(server) = self.servers.get_mut(socket) else { return };

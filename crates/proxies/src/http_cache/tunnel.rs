@@ -80,7 +80,7 @@ impl HttpCache {
         self.counters.errors += 1;
         if let Some(exchange) = client.exchange(tunnel.id.1) {
             exchange.upload.is_complete = true;
-            answers::own(exchange, status, &self.config.name);
+            answers::own(exchange, status);
         }
         self.pump_client(cx, net, socket);
     }

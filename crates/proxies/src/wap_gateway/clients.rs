@@ -158,7 +158,7 @@ impl Gateway {
         let Invoked { method, uri, headers, data } = invoked;
         let is_trusted = session.is_some_and(|id| self.is_trusted(id));
         let known = session.and_then(|id| self.sessions.get(&id));
-        let manner = Manner { name: &self.config.name, converts_html: self.config.convert_html };
+        let manner = Manner { name: self.config.name(), converts_html: self.config.convert_html };
         let of_session = known.map(|s| s.headers(is_trusted)).unwrap_or_default();
         let asked = request::map(method, &uri, &of_session, &headers, data, manner);
         let version = known.map_or_else(Version::default, |s| s.version);

@@ -31,9 +31,9 @@ pub struct Processing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What the gateway calls itself in the `Via` field of its requests.
-    #[default("airloom".to_owned())]
-    pub name: String,
+    /// What the gateway calls itself in the `Via` field of its requests: a name that no proxy on the way to the origin has. That of its
+    /// host if not given; `airloom serve wap-gateway` makes one up.
+    pub name: Option<String>,
     /// Reliable transactions under the sessions.
     pub wtp: wtp::Config,
     /// Sessions at a time. Where there is no room for another one, one goes: first of those whose client has not shown that it is where
@@ -142,7 +142,7 @@ impl Config {
         self.wtp.check().map_err(|error| error.below("wtp"))?;
         self.wtls.as_ref().map_or(Ok(()), wtls::Config::check)?;
         let is_token = |o: u8| o.is_ascii_alphanumeric() || b"-._".contains(&o);
-        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+        if self.name().is_empty() || !self.name().bytes().all(is_token) {
             return Err(ConfigError::at("name", "must be a word of letters, digits, `-`, `.` and `_`"));
         }
         for (key, n) in [("method_mor", u16::from(self.method_mor)), ("connections", self.connections)] {
@@ -159,6 +159,11 @@ impl Config {
             ConfigError::when(size.0 > u64::from(u32::MAX), key, "must be less than 4 GiB")?;
         }
         Ok(())
+    }
+
+    /// Its name; where nobody said anything, that of what it is.
+    pub(super) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("airloom")
     }
 
     /// The settings of the sessions.

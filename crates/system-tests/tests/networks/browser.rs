@@ -87,3 +87,27 @@ fn a_browser_that_keeps_small_objects_asks_for_them_once() {
     let all = load("cache = \"1MB\"", "{}");
     assert_eq!((all["from_cache"], all["requests_sent"]), (10.0, 11.0));
 }
+
+/// By default each of them has a name of its own: the second one does not take the first one's Via for its own.
+#[test]
+fn proxies_behind_each_other_do_not_take_each_other_for_a_circle() {
+    for (client, first) in [("http-client", "http-cache"), ("wap-browser", "wap-gateway")] {
+        let text = format!(
+            r#"
+            path = ["mobile", "radio", "first", "core", "second", "internet", "origin"]
+            [hosts]
+            mobile = {{ app = {{ {client} = {{ server = "origin", pages = [["/1kB", "/2kB"]] }} }} }}
+            first = {{ proxy = "{first}" }}
+            second = {{ proxy = "http-cache" }}
+            origin = {{ app = "http-server" }}
+            [links]
+            radio = {{ bearer = "wireline", rate = "1Mbit/s", delay = "20ms" }}
+            core = {{ bearer = "wireline", rate = "10Mbit/s", delay = "5ms" }}
+            internet = {{ bearer = "wireline", rate = "10Mbit/s", delay = "20ms" }}
+            "#
+        );
+        let values = complete(&text);
+        let come = (values["second.requests"], values["second.errors"], values["origin.requests"]);
+        assert_eq!((values["pages"], values["failed"], come), (1.0, 0.0, (2.0, 0.0, 2.0)), "{first}");
+    }
+}

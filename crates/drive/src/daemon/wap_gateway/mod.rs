@@ -114,7 +114,9 @@ async fn run(
     });
     let (fetches, mut fetched) = Fetches::new(Fetcher::new(options.origins.clone()));
     let key = secret::key()?;
-    let mut gateway = Gateway::new(options.gateway.clone(), key);
+    let mut config = options.gateway.clone();
+    config.name = Some(config.name.map_or_else(super::pseudonym, Ok)?);
+    let mut gateway = Gateway::new(config, key);
     // One that listens everywhere is to be found where the request to open a session comes from, if at its usual port.
     gateway.set_contact(Some(session_at).filter(|at| !at.ip().is_unspecified()));
     gateway.set_calendar(Clock::today());

@@ -26,7 +26,7 @@ impl Gateway {
         }
         let mut fields = Fields::default();
         fields.push("Host", authority(&to));
-        fields.push("User-Agent", self.config.name.clone());
+        fields.push("User-Agent", "airloom");
         fields.push("Content-Type", TYPE);
         fields.push("Content-Length", document.len().to_string());
         let request = FetchRequest { method: Method::Post, url: to, fields, body: document.into() };
