@@ -83,6 +83,12 @@ impl Method {
         }
     }
 
+    /// Does it only ask?
+    pub fn is_safe(&self) -> bool {
+        //= RFC 9110 (9.2.1): GET, HEAD, OPTIONS and TRACE; of others nobody knows.
+        matches!(self, Method::Get | Method::Head | Method::Options | Method::Trace)
+    }
+
     /// May it be repeated with the same effect as once?
     pub fn is_idempotent(&self) -> bool {
         //= RFC 9110 (9.2.2): PUT, DELETE and the safe methods are idempotent.
@@ -273,5 +279,6 @@ mod tests {
         assert_eq!(Method::from_name("GET"), Method::Get);
         assert_eq!(Method::from_name("get"), Method::Other("get".into()));
         assert!(Method::Put.is_idempotent() && !Method::Post.is_idempotent());
+        assert!(Method::Trace.is_safe() && !Method::Put.is_safe() && !Method::from_name("get").is_safe());
     }
 }

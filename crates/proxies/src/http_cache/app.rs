@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::client::Client;
 use super::config::{Config, Mode};
 use super::counters::Counters;
-use super::exchange::{Exchange, Phase};
+use super::exchange::Exchange;
 use super::origins::{Key, Origin};
 use super::server::Server;
 use super::store::Store;
@@ -218,7 +218,7 @@ impl HttpCache {
         exchanges: VecDeque<Exchange>,
     ) {
         for exchange in exchanges {
-            self.counters.abandoned += u64::from(!matches!(exchange.phase, Phase::Done | Phase::Broken));
+            self.counters.abandoned += u64::from(!exchange.is_over());
             let name = (socket, exchange.number);
             if let Some(server) = exchange.server
                 && self.servers.get_mut(server).is_some_and(|s| s.in_flight.contains(&name))

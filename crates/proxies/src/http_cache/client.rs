@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use airloom_apps::net::Alarm;
 use airloom_base::{Body, Cx, Duration, Instant, SocketId, Sockets};
-use airloom_content::http::message::RequestHead;
+use airloom_content::http::message::{Method, RequestHead};
 use airloom_content::http::v1::{Framing, Item, Limits, RequestReader};
 
 use super::app::{HttpCache, Work};
@@ -36,6 +36,10 @@ pub(super) struct Client {
     /// Where it connected to.
     pub(super) at: SocketAddr,
     reader: RequestReader,
+    /// The head of a request that waits for those before it to be over.
+    held: Option<(RequestHead, Framing)>,
+    /// There was no room when it was read last.
+    is_full: bool,
     pub(super) exchanges: VecDeque<Exchange>,
     pub(super) next: u64,
     pub(super) input: Input,
@@ -55,6 +59,8 @@ impl Client {
             from,
             at,
             reader: RequestReader::new(Limits::default()),
+            held: None,
+            is_full: false,
             exchanges: VecDeque::new(),
             next: 0,
             input: Input::Head,
@@ -86,8 +92,19 @@ impl Client {
             let has_room = |x: &Exchange| x.upload.octets < buffer || x.phase == Phase::Done;
             self.has_ended || self.exchanges.back().is_none_or(has_room)
         } else {
-            self.exchanges.len() < pipeline
+            //= RFC 9112 (9.3.2): requests are worked on side by side only where all of them have safe methods.
+            let may_begin = match self.held {
+                Some(_) => self.exchanges.iter().all(Exchange::is_over),
+                None => self.exchanges.back().is_none_or(|x| x.is_over() || x.head.method.is_safe()),
+            };
+            may_begin && self.exchanges.len() < pipeline
         }
+    }
+
+    /// Does a request with this method wait for those before it? A tunnel does not: it is refused behind others.
+    fn holds(&self, method: &Method) -> bool {
+        let may_wait = !method.is_safe() && *method != Method::Connect;
+        may_wait && !self.exchanges.iter().all(Exchange::is_over)
     }
 
     /// The first exchange, if it waits for a connection to its server.
@@ -97,7 +114,7 @@ impl Client {
     }
 
     fn is_idle(&self) -> bool {
-        self.exchanges.is_empty() && self.reader.is_between_messages()
+        self.exchanges.is_empty() && self.held.is_none() && self.reader.is_between_messages()
     }
 
     /// Is nothing under way on it? An answer may be, of which we know no more than that it was written.
@@ -113,6 +130,7 @@ impl Client {
     /// Finishes our side.
     fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, linger: Duration) {
         self.input = Input::HungUp { linger };
+        self.held = None;
         net.finish(cx, socket);
     }
 
@@ -140,6 +158,8 @@ impl Client {
 /// What a client's reader gave.
 enum Step {
     Head(RequestHead, Framing),
+    /// The head of one that waits.
+    Held,
     Body(ExchangeId),
     End(ExchangeId),
     Wrong(u16),
@@ -152,6 +172,7 @@ impl HttpCache {
         let (pipeline, buffer) = (self.config.client_pipeline as usize, self.buffer);
         loop {
             let Some(client) = self.clients.get_mut(socket) else { return };
+            client.is_full = false;
             if client.tunnel.is_some() {
                 return self.pump_tunnel(cx, net, socket);
             }
@@ -159,11 +180,13 @@ impl HttpCache {
                 airloom_apps::net::drain(cx, net, socket);
                 break;
             }
-            if !client.has_room(pipeline, buffer) {
+            client.is_full = !client.has_room(pipeline, buffer);
+            if client.is_full {
                 break;
             }
             match step(client, socket) {
                 Step::Head(head, framing) => self.request_arrived(cx, net, socket, head, framing),
+                Step::Held => {}
                 Step::Body((_, number)) => {
                     let most = self.config.max_upload.map_or(u64::MAX, |most| most.0);
                     if client.exchange(number).is_some_and(|x| x.upload.taken > most) {
@@ -205,7 +228,6 @@ impl HttpCache {
     /// Writes what the client takes.
     pub(super) fn pump_client(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         let Some(client) = self.clients.get_mut(socket) else { return };
-        let had_room = client.exchanges.len() < self.config.client_pipeline as usize;
         while let Some(exchange) = client.exchanges.front_mut() {
             let before = exchange.held;
             while let Some(piece) = exchange.out.front_mut() {
@@ -246,7 +268,7 @@ impl HttpCache {
                 return self.watch_client(socket);
             }
         }
-        if !had_room && client.exchanges.len() < self.config.client_pipeline as usize {
+        if client.is_full && client.has_room(self.config.client_pipeline as usize, self.buffer) {
             // What was not read for want of room is read now.
             self.work.push_back(Work::Client(socket));
         } else if client.has_ended && client.exchanges.is_empty() && !client.has_hung_up() {
@@ -326,10 +348,18 @@ impl HttpCache {
 
 /// Reads one thing.
 fn step(client: &mut Client, socket: SocketId) -> Step {
+    if let Some((head, framing)) = client.held.take() {
+        client.input = Input::Body;
+        return Step::Head(head, framing);
+    }
     match client.reader.poll() {
         Ok(Some(Item::Head(head, framing))) => {
-            client.input = Input::Body;
             client.head_since = None;
+            if client.holds(&head.method) {
+                client.held = Some((head, framing));
+                return Step::Held;
+            }
+            client.input = Input::Body;
             Step::Head(head, framing)
         }
         Ok(Some(Item::Data(body))) => {

@@ -34,7 +34,8 @@ pub struct Config {
     pub client_keep_alive: bool,
     /// Keep them for clients of HTTP/1.0 that ask for it, as products of 2004 did? The standard forbids it.
     pub keep_alive_10: bool,
-    /// Requests of one client's connection that are worked on at a time; further ones wait unread.
+    /// Requests of one client's connection that are worked on at a time; further ones wait unread. One that changes something (any but
+    /// GET, HEAD, OPTIONS and TRACE) waits for all before it, and those behind it for that one.
     #[default(4)]
     pub client_pipeline: u32,
     /// Keep connections to servers open where they want that?

@@ -143,6 +143,11 @@ impl Exchange {
         self.head.method.is_idempotent() && self.upload.length == BodyLength::None
     }
 
+    /// Is all of the answer here?
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Broken)
+    }
+
     /// More of the answer for the client; small pieces are joined.
     pub(super) fn push(&mut self, piece: Body) {
         if piece.is_empty() {

@@ -129,9 +129,7 @@ impl HttpCache {
             });
         }
         begin(exchange, &head, &fields, framing);
-        if !matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace)
-            && matches!(head.status, 200..=399)
-        {
+        if !method.is_safe() && matches!(head.status, 200..=399) {
             self.invalidate(id, &head);
         }
         true

@@ -220,6 +220,62 @@ fn answers_leave_in_the_order_of_their_requests() {
 }
 
 #[test]
+fn what_changes_something_is_overtaken_by_nothing_behind_it() {
+    const PUT: &str = "PUT http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nnew";
+    let mut bench = on_bench(config());
+    ask(&mut bench, GET, FRESH);
+    let client = come(&mut bench);
+    bench.say(client, [PUT, GET].concat());
+    let server = bench.opened();
+    assert!(bench.heard(server).ends_with("\r\n\r\nnew") && !bench.opens());
+    bench.say(server, "HTTP/1.1 204 No Content\r\n\r\n");
+    assert!(bench.heard(server).starts_with("GET /x"), "what was kept is of no use any more");
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nnew");
+    let heard = bench.heard(client);
+    assert!(heard.starts_with("HTTP/1.1 204 ") && heard.ends_with("\r\n\r\nnew"), "{heard}");
+    // Whether its client takes the answer is another matter.
+    bench.net.wire(client).room = Some(0);
+    bench.say(client, [PUT, GET].concat());
+    bench.say(server, "HTTP/1.1 204 No Content\r\n\r\n");
+    assert!(bench.heard(server).contains("GET /x"));
+}
+
+#[test]
+fn what_changes_something_overtakes_nothing_before_it() {
+#[test]
+fn what_waits_behind_the_last_answer_of_a_connection_is_thrown_away() {
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
+    bench.say(client, ["PUT http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", GET].concat());
+    let server = bench.opened();
+    bench.call(|cache, cx, net| cache.handle_stop(cx, net));
+    bench.say(server, "HTTP/1.1 204 No Content\r\n\r\n");
+    assert!(bench.heard(client).starts_with("HTTP/1.1 204 ") && bench.net.wire(client).finished);
+    assert!(!bench.heard(server).contains("GET"));
+}
+
+    const POST: &str = "POST http://a/y HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi";
+    const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1";
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
+    bench.say(client, [GET, "GET http://b/z HTTP/1.1\r\nHost: b\r\n\r\n", POST, GET].concat());
+    bench.event(client, SocketEvent::Finished);
+    let (first, second) = (bench.opened(), bench.opened());
+    for server in [second, first] {
+        assert_eq!(bench.heard(server).matches(" HTTP/1.1\r\n").count(), 1);
+        assert!(!bench.opens());
+        bench.say(server, LAST);
+    }
+    let asked = bench.heard(first);
+    assert!(asked.starts_with("POST /y ") && asked.ends_with("\r\n\r\nhi"), "{asked}");
+    bench.say(first, LAST);
+    assert!(bench.heard(first).starts_with("GET /x "));
+    bench.say(first, LAST);
+    assert_eq!(bench.heard(client).matches("\r\n\r\n1").count(), 4);
+    assert!(bench.net.wire(client).finished);
+}
+
+#[test]
 fn requests_beyond_the_pipeline_wait_unread() {
     let mut bench = on_bench(Config { client_pipeline: 2, ..config() });
     let client = come(&mut bench);
@@ -768,6 +824,7 @@ fn words() -> impl Strategy<Value = Vec<u8>> {
     const WORDS: &[&[u8]] = &[
         b"GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n",
         b"GET http://b/y HTTP/1.0\r\n\r\n",
+        b"PUT http://b/y HTTP/1.1\r\nHost: b\r\nContent-Length: 0\r\n\r\n",
         b"POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n",
         b"POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n",
