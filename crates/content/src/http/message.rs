@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 /// Version of a message as its sender states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,6 +147,27 @@ impl Fields {
             .map(<[u8]>::trim_ascii)
             .filter(|member| !member.is_empty())
     }
+    /// The lines of a head that they make.
+    pub fn lines(&self) -> Bytes {
+        let octets = self.0.iter().map(|f| f.name.len() + f.value.len() + 4).sum();
+        let mut lines = BytesMut::with_capacity(octets);
+        for field in self.iter() {
+            for part in [&field.name[..], b": ", &field.value, b"\r\n"] {
+                lines.extend_from_slice(part);
+            }
+        }
+        lines.freeze()
+    }
+    /// The same as parts of `lines`, which are theirs: whoever keeps fields of a message that came keeps nothing else of its head then.
+    pub fn within(&self, lines: &Bytes) -> Fields {
+        let mut at = 0;
+        let mut next = |octets: usize| {
+            let part = lines.slice(at..at + octets);
+            at += octets + 2;
+            part
+        };
+        Fields(self.iter().map(|f| Field { name: next(f.name.len()), value: next(f.value.len()) }).collect())
+    }
     /// Does the list `name` contain `token`, without regard to case?
     pub fn list_has(&self, name: &str, token: &str) -> bool {
         self.list(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
@@ -272,6 +293,16 @@ mod tests {
         assert!(fields.list_has("Connection", "Close") && !fields.list_has("x", "close"));
         fields.remove("CONNECTION");
         assert_eq!(fields.len(), 1);
+    }
+
+    #[test]
+    fn fields_are_parts_of_the_lines_they_make() {
+        let fields = Fields::from_iter([("A", "b, c"), ("Empty", ""), ("D", "e")]);
+        let lines = fields.lines();
+        assert_eq!(&lines[..], b"A: b, c\r\nEmpty: \r\nD: e\r\n");
+        let within = fields.within(&lines);
+        assert_eq!(within, fields);
+        assert!(within.iter().all(|field| lines.as_ptr_range().contains(&field.name.as_ptr())));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::exchange::{Exchange, Phase};
 use super::policy;
-use super::store::{Stored, lines};
+use super::store::Stored;
 
 /// What of the fields a 304 repeats (RFC 9110, 15.4.5), and what its server has just said to one client.
 const OF_304: &[&str] = &[
@@ -85,7 +85,7 @@ pub(super) fn stored(exchange: &mut Exchange, kept: &Stored, now: Instant, how: 
             .map(|f| (f.name.clone(), f.value.clone()))
             .collect();
         exchange.status = 304;
-        write(&[b"HTTP/1.1 304 Not Modified\r\n", &lines(&few)]);
+        write(&[b"HTTP/1.1 304 Not Modified\r\n", &few.lines()]);
     } else {
         exchange.status = kept.status;
         let length = kept.length.to_string();

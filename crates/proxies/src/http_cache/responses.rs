@@ -11,7 +11,7 @@ use super::answers;
 use super::app::HttpCache;
 use super::directives::Directives;
 use super::exchange::{Exchange, ExchangeId, Keeping, Phase};
-use super::store::{Collected, Stored, lines};
+use super::store::{Collected, Stored};
 use super::target::target;
 use super::{forward, policy};
 
@@ -111,11 +111,11 @@ impl HttpCache {
         {
             let made = policy::date(&fields, "date").or(today);
             let kept = without_age(&fields);
+            let lines = kept.lines();
             exchange.keeping = Some(Keeping {
                 stored: Stored {
                     status: head.status,
-                    reason: head.reason.clone(),
-                    lines: lines(&kept),
+                    reason: Bytes::copy_from_slice(&head.reason),
                     body: Vec::new(),
                     length: 0,
                     varying: policy::varying(&fields, &exchange.head.fields),
@@ -123,7 +123,8 @@ impl HttpCache {
                     initial_age: policy::initial_age(&fields, today, took),
                     lifetime: policy::lifetime(&fields, &said, made, assumed),
                     said,
-                    fields: kept,
+                    fields: kept.within(&lines),
+                    lines,
                 },
                 body: Collected::default(),
             });
@@ -208,7 +209,7 @@ fn begin(exchange: &mut Exchange, head: &ResponseHead, fields: &Fields, framing:
     text.extend_from_slice(format!("HTTP/1.1 {:03} ", head.status).as_bytes());
     text.extend_from_slice(&head.reason);
     text.extend_from_slice(b"\r\n");
-    text.extend_from_slice(&lines(fields));
+    text.extend_from_slice(&fields.lines());
     match framing.length {
         BodyLength::Exactly(n) => text.extend_from_slice(format!("Content-Length: {n}\r\n").as_bytes()),
         BodyLength::None if matches!(head.status, 204 | 304) => {}
@@ -270,14 +271,15 @@ fn freshened(
     let said = Directives::of(&fields);
     let made = policy::date(&fields, "date").or(today);
     let without = without_age(&fields);
+    let lines = without.lines();
     Stored {
-        lines: lines(&without),
         varying: policy::varying(&fields, asked),
         received: cx.now,
         initial_age: policy::initial_age(news, today, took),
         lifetime: policy::lifetime(&fields, &said, made, assumed),
         said,
-        fields: without,
+        fields: without.within(&lines),
+        lines,
         ..kept.clone()
     }
 }

@@ -1,11 +1,13 @@
 //! The proxy between octets: what a client says, what servers say, and what each of them hears.
 
 use airloom_base::{App, CloseReason, SocketEvent, SocketId};
+use airloom_content::http::message::Fields;
 use airloom_testkit::{AppBench, cases};
 use proptest::prelude::*;
 
 use super::HttpCache;
 use super::config::{Config, Mode};
+use super::target::Target;
 
 fn config() -> Config {
     Config { mode: Mode::Addressed, ..Config::default() }
@@ -241,8 +243,6 @@ fn what_changes_something_is_overtaken_by_nothing_behind_it() {
 }
 
 #[test]
-fn what_changes_something_overtakes_nothing_before_it() {
-#[test]
 fn what_waits_behind_the_last_answer_of_a_connection_is_thrown_away() {
     let mut bench = on_bench(config());
     let client = come(&mut bench);
@@ -254,6 +254,8 @@ fn what_waits_behind_the_last_answer_of_a_connection_is_thrown_away() {
     assert!(!bench.heard(server).contains("GET"));
 }
 
+#[test]
+fn what_changes_something_overtakes_nothing_before_it() {
     const POST: &str = "POST http://a/y HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi";
     const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1";
     let mut bench = on_bench(config());
@@ -735,6 +737,24 @@ fn the_answer_to_a_get_with_content_is_kept_for_nobody() {
     let empty = "GET http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(ask(&mut bench, empty, "").1, None);
     assert_eq!(bench.app.counters().stored, 1);
+}
+
+#[test]
+fn what_is_kept_holds_on_to_nothing_else_of_its_head() {
+    let mut bench = on_bench(config());
+    let (reason, hop) = ("y".repeat(1_000), "z".repeat(30_000));
+    let answer = format!(
+        "HTTP/1.1 200 {reason}\r\nCache-Control: max-age=60\r\nKeep-Alive: {hop}\r\nEmpty:\r\nContent-Length: 1\r\n\r\nx"
+    );
+    ask(&mut bench, GET, &answer);
+    let key = Target { host: "a".into(), port: 80, path: "/x".into() }.key();
+    let kept = bench.app.store.find(&key, &Fields::default()).expect("it is kept");
+    let lines = kept.lines.as_ptr_range();
+    let is_part = |octets: &[u8]| octets.is_empty() || lines.contains(&octets.as_ptr());
+    assert!(kept.fields.iter().all(|field| is_part(&field.name) && is_part(&field.value)));
+    assert_eq!(kept.fields.len(), 4, "Cache-Control, Empty, Via and Date");
+    assert!(kept.reason.is_unique() && kept.reason.len() == 1_000);
+    assert!(bench.app.sizes()[3] > 1_500);
 }
 
 #[test]

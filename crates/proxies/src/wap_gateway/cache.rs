@@ -60,8 +60,9 @@ impl Cache {
     pub(super) fn store(&mut self, now: Instant, address: &str, status: u16, fields: &Fields, body: &Bytes) {
         self.remove(address);
         let Some(fresh) = freshness(status, fields).filter(|fresh| !fresh.is_zero()) else { return };
-        let kept =
-            Kept { status, fields: fields.clone(), body: body.clone(), stored: now, until: now + fresh };
+        // Nothing else of the head is held.
+        let fields = fields.within(&fields.lines());
+        let kept = Kept { status, fields, body: body.clone(), stored: now, until: now + fresh };
         if kept.octets() > self.most {
             return;
         }
