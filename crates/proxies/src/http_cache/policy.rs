@@ -116,13 +116,15 @@ fn normal(fields: &Fields, name: &str) -> Option<Bytes> {
 pub(super) fn is_unchanged(request: &Fields, stored: &Fields) -> bool {
     //= RFC 9110 (13.2.2): If-None-Match counts before If-Modified-Since, which is ignored beside it.
     if request.first("if-none-match").is_some() {
-        let Some(tag) = stored.first("etag").map(opaque) else { return false };
-        //= RFC 9110 (13.1.2): compared weakly.
+        let tag = stored.first("etag").map(opaque);
+        //= RFC 9110 (13.1.2): compared weakly; * is about whatever there is, with a tag or without.
         return request
             .all("if-none-match")
-            .any(|value| tags(value).any(|theirs| theirs == b"*" || opaque(theirs) == tag));
+            .any(|value| tags(value).any(|theirs| theirs == b"*" || Some(opaque(theirs)) == tag));
     }
-    match (date(request, "if-modified-since"), date(stored, "last-modified")) {
+    //= RFC 9111 (4.3.2): what does not say when it was changed last was there when it was made.
+    let changed = if stored.first("last-modified").is_some() { "last-modified" } else { "date" };
+    match (date(request, "if-modified-since"), date(stored, changed)) {
         (Some(theirs), Some(changed)) => changed <= theirs,
         _ => false,
     }
@@ -282,5 +284,10 @@ mod tests {
         assert!(!asks(&[("If-None-Match", "\"a\""), later]));
         assert!(!asks(&[("If-Modified-Since", "Sun, 06 Nov 1994 08:49:36 GMT")]));
         assert!(!asks(&[("If-Modified-Since", "tomorrow")]) && !asks(&[]));
+        // One that says no more than when it was made.
+        let stored = fields(&[("Date", "Sun, 06 Nov 1994 08:49:37 GMT")]);
+        let asks = |lines: &Lines| is_unchanged(&fields(lines), &stored);
+        assert!(asks(&[("If-None-Match", "*")]) && !asks(&[("If-None-Match", "\"a\"")]) && asks(&[later]));
+        assert!(!asks(&[("If-Modified-Since", "Sun, 06 Nov 1994 08:49:36 GMT")]));
     }
 }

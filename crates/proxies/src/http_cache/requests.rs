@@ -119,16 +119,16 @@ impl HttpCache {
     /// Answers from the store if that is allowed; remembers what its server may be asked about.
     fn answer_from_store(&mut self, cx: &Cx, exchange: &mut Exchange) -> bool {
         let fields = &exchange.head.fields;
-        let may = matches!(exchange.head.method, Method::Get | Method::Head) && !exchange.has_content;
+        if !matches!(exchange.head.method, Method::Get | Method::Head) {
+            return false;
+        }
         // Conditions about parts and changes are for the server to judge.
         let is_other = ["range", "if-range", "if-match", "if-unmodified-since"]
             .iter()
             .any(|name| fields.first(name).is_some());
-        if !may || is_other {
-            return false;
-        }
+        let may = !exchange.has_content && !is_other;
         let asked = Directives::of(fields);
-        let kept = self.store.find(&exchange.key, fields);
+        let kept = if may { self.store.find(&exchange.key, fields) } else { None };
         if let Some(kept) = kept {
             if kept.suffices(cx.now, &asked) {
                 self.counters.hits += 1;

@@ -390,6 +390,7 @@ const REFUSED: &[(&str, u16)] = &[
     ("GET http://a/ HTTP/2.0\r\nHost: a\r\n\r\n", 505),
     ("GET http://a/ HTTP/1.1\r\nHost: a\r\nVia: 1.1 airloom\r\n\r\n", 508),
     ("GET http://a/ HTTP/1.1\r\nHost: a\r\nCache-Control: only-if-cached\r\n\r\n", 504),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\r\nCache-Control: only-if-cached\r\nRange: bytes=0-0\r\n\r\n", 504),
     ("TRACE http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n", 405),
     ("OPTIONS http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n", 200),
 ];
