@@ -56,6 +56,9 @@ pub(super) struct Acked {
     pub lost: bool,
 }
 
+/// Packets with what was sent before of which a report of duplicates is understood.
+const MOST_RESENT: usize = 256;
+
 /// No window is so large.
 const FAR: u64 = 1 << 30;
 
@@ -78,8 +81,12 @@ pub(super) struct Flight {
     /// Advanced.Peer.Ack.Point (RFC 3758, 3.5).
     advanced: u64,
     pub forward_due: bool,
+    /// Packets with something in them that was sent before.
     pub resent: u64,
+    /// Packets of these that arrived although the first copy had.
     pub spurious: u64,
+    /// The first TSN sent again in each of the last of these, until its duplicate is reported.
+    resent_lately: VecDeque<u32>,
     pub gave_up: u64,
 }
 
@@ -185,7 +192,25 @@ impl Flight {
         self.marked -= 1;
         self.outstanding += len;
         self.peer_window = self.peer_window.saturating_sub(len);
+    }
+
+    /// A packet with chunks that were sent before leaves; `tsn` is the first of them.
+    pub fn packet_resent(&mut self, tsn: u64) {
         self.resent += 1;
+        if self.resent_lately.len() == MOST_RESENT {
+            self.resent_lately.pop_front();
+        }
+        self.resent_lately.push_back(tsn as u32);
+    }
+
+    //= RFC 3708 (3): a duplicate of what was not sent again comes from the network; it says nothing.
+    fn duplicates_arrive(&mut self, duplicates: &[u32]) {
+        for tsn in duplicates {
+            if let Some(place) = self.resent_lately.iter().position(|resent| resent == tsn) {
+                self.resent_lately.remove(place);
+                self.spurious += 1;
+            }
+        }
     }
 
     /// Chunk `n` is no longer in flight.
@@ -289,7 +314,6 @@ impl Flight {
                     if sent.standing == Standing::Marked {
                         self.marked -= 1;
                         self.peer_window = self.peer_window.saturating_sub(sent.data.body.len() as u64);
-                        self.spurious += u64::from(sent.times > 1);
                     }
                     newest = Some(self.base);
                     Self::acknowledged(
@@ -313,7 +337,7 @@ impl Flight {
             let highest = self.gaps(now, cumulative, sack, config, paths, &mut earliest, &mut newest);
             self.misses(&mut result, highest, newest, config, paths);
         }
-        self.spurious += sack.duplicates.len() as u64;
+        self.duplicates_arrive(&sack.duplicates);
         self.peer_window = u64::from(sack.window).saturating_sub(self.outstanding);
         self.advance_point(cumulative);
         //= RFC 3758 (3.5, C3): after each SACK that leaves the point ahead.

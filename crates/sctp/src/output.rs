@@ -165,6 +165,7 @@ impl Association {
         let at = usize::from(number);
         let beyond = std::mem::take(&mut self.paths[at].burst_beyond_window);
         let mut from = 0;
+        let before = self.batch.len();
         // What is marked goes first.
         while self.flight.marked > 0 {
             let next = self.flight.next_marked(from, |_| true);
@@ -181,6 +182,11 @@ impl Association {
             room = room.saturating_sub(octets);
             from = tsn + 1;
             self.batch.push(tsn);
+        }
+        if before == 0
+            && let Some(first) = self.batch.first()
+        {
+            self.flight.packet_resent(*first);
         }
         if self.flight.marked > 0 && self.batch.is_empty() {
             // Room for the marked ones has to come first (6.1, C).

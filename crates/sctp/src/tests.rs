@@ -106,6 +106,37 @@ fn one_loss_in_a_large_window_is_repaired_without_a_timeout() {
 }
 
 #[test]
+fn duplicates_of_the_network_tell_of_nothing_that_was_sent_again() {
+    let mut pair = plain();
+    pair.set_fate(Box::new(|_| Fate::Duplicate));
+    pair.open(End::Client);
+    pair.write(End::Client, Body::filler(1, 100_000));
+    pair.drive_until(Instant::ZERO + Duration::from_secs(20));
+    let facts = pair.client().transport.as_ref().unwrap().facts();
+    assert_eq!((facts.resent, facts.spurious), (0, 0));
+}
+
+#[test]
+fn packets_are_counted_and_not_the_chunks_in_them() {
+    for late in [false, true] {
+        let mut duo = Duo::new(Config::default(), Config::default(), 1);
+        for n in 0..1000 {
+            assert!(duo.send(0, 0, Outgoing::new(message(0, n, 16))));
+        }
+        let mut first = true;
+        if late {
+            duo.slow = Box::new(move |from| from == 0 && std::mem::take(&mut first));
+        } else {
+            duo.loses = Box::new(move |from, _, _| from == 0 && std::mem::take(&mut first));
+        }
+        duo.run(Duration::from_secs(20));
+        assert_eq!(duo.got[1].len(), 1000);
+        let facts = duo.ends[0].facts();
+        assert_eq!((facts.resent, facts.spurious), (1, u64::from(late)), "late: {late}");
+    }
+}
+
+#[test]
 fn a_dead_peer_is_found_out() {
     let mut pair = plain();
     pair.open(End::Client);
@@ -241,6 +272,8 @@ struct Duo {
     /// Is this packet (sender, path, number) lost?
     loses: Box<dyn FnMut(usize, u8, u64) -> bool>,
     delay: Duration,
+    /// Is the next packet of this sender half a second late?
+    slow: Box<dyn FnMut(usize) -> bool>,
     /// The next packet that may be marked is.
     marks: bool,
     /// Messages as they became ready, by receiving end.
@@ -286,6 +319,7 @@ impl Duo {
             flying: BTreeMap::new(),
             sent: 0,
             loses: Box::new(|_, _, _| false),
+            slow: Box::new(|_| false),
             delay: Duration::from_millis(50),
             marks: false,
             got: [Vec::new(), Vec::new()],
@@ -317,7 +351,8 @@ impl Duo {
             let Some(unit) = self.ends[end].poll_transmit(&mut cx) else { return };
             self.sent += 1;
             if !(self.loses)(end, unit.path.0, self.sent) {
-                let key = (self.now + self.delay, self.sent);
+                let late = if (self.slow)(end) { Duration::from_millis(500) } else { Duration::ZERO };
+                let key = (self.now + self.delay + late, self.sent);
                 let ecn = if unit.ecn == 2 && std::mem::take(&mut self.marks) { 3 } else { unit.ecn };
                 self.flying.insert(key, (1 - end, unit.path.0, ecn, unit.packet));
             }
