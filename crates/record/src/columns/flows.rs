@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use airloom_base::Duration;
 use airloom_base::record::FlowRecord;
+use airloom_base::{Duration, Instant};
 
 use super::column::{Category, Cells, Column, Optional, OptionalCategory, Table, nanos, table};
 
@@ -21,6 +21,8 @@ pub(super) struct Flows {
     ends: Vec<Ends>,
     /// Rows of which one end is still missing.
     waiting: BTreeMap<u32, usize>,
+    /// Rows of which none is.
+    paired: BTreeMap<u32, usize>,
     /// Rows of the runs that have ended.
     rows: Rows,
 }
@@ -55,6 +57,27 @@ impl Ends {
     }
 }
 
+/// The far end gave up a connection that was half open, and a unit of the same flow opened another one there: they are one end.
+fn add_up(end: &mut FlowRecord, next: &FlowRecord) {
+    let earlier = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
+    let (f, n) = (&mut end.facts, &next.facts);
+    f.established = earlier(f.established, n.established);
+    f.first_byte = earlier(f.first_byte, n.first_byte);
+    f.app_sent += n.app_sent;
+    f.app_received += n.app_received;
+    f.wire_sent += n.wire_sent;
+    f.wire_received += n.wire_received;
+    f.segments += n.segments;
+    f.resent += n.resent;
+    f.spurious += n.spurious;
+    f.rto_count += n.rto_count;
+    f.srtt = n.srtt.or(f.srtt);
+    f.min_rtt = f.min_rtt.into_iter().chain(n.min_rtt).min();
+    f.end = n.end.or(f.end);
+    end.open = end.open.min(next.open);
+    end.close = next.close.or(end.close);
+}
+
 impl Flows {
     pub(super) fn push(&mut self, record: &FlowRecord) {
         let slot = |ends: &mut Ends, record: &FlowRecord| -> bool {
@@ -67,10 +90,18 @@ impl Flows {
             }
             free
         };
-        if let Some(row) = self.waiting.get(&record.flow)
-            && slot(&mut self.ends[*row], record)
+        if let Some(row) = self.waiting.get(&record.flow).copied()
+            && slot(&mut self.ends[row], record)
         {
             self.waiting.remove(&record.flow);
+            self.paired.insert(record.flow, row);
+            return;
+        }
+        if !record.opener
+            && let Some(row) = self.waiting.get(&record.flow).or_else(|| self.paired.get(&record.flow))
+            && let Some(end) = &mut self.ends[*row].acceptor
+        {
+            add_up(end, record);
             return;
         }
         let mut ends = Ends::default();
@@ -82,6 +113,7 @@ impl Flows {
     /// Nothing more comes of these flows: they become rows, in the order in which they were opened. How many there are.
     pub(super) fn end_run(&mut self) -> usize {
         self.waiting.clear();
+        self.paired.clear();
         let ends = take(&mut self.ends);
         self.become_rows(ends);
         self.rows.flow.len()
@@ -116,6 +148,7 @@ impl Table for Flows {
         }
         self.waiting = kept.iter().enumerate().map(|(place, ends)| (ends.any().flow, place)).collect();
         self.ends = kept;
+        self.paired.clear();
         self.become_rows(done);
         take(&mut self.rows).into_columns()
     }
@@ -155,11 +188,9 @@ table! {
 
 #[cfg(test)]
 mod tests {
-    use airloom_base::service::{CloseReason, FlowFacts};
-    use airloom_base::{Duration, Instant};
-
     use super::super::Values;
     use super::*;
+    use airloom_base::service::{CloseReason, FlowFacts};
 
     fn end(flow: u32, opener: bool, open: u64, facts: FlowFacts) -> FlowRecord {
         let (client, server) = ("10.0.0.1:5000".to_owned(), "10.0.0.2:80".to_owned());
@@ -227,6 +258,23 @@ mod tests {
         assert_eq!(get(&a, "app_bytes_up").values, Values::U64(vec![70]));
         assert_eq!(get(&a, "wire_bytes_up").values, Values::U64(vec![80]));
         assert_eq!(get(&a, "wire_bytes_down").values, Values::U64(vec![9]));
+    }
+
+    #[test]
+    fn connections_that_the_far_end_had_in_turn_are_one_end() {
+        let opener = end(1, true, 0, FlowFacts { app_received: 30, segments: 9, ..FlowFacts::default() });
+        let half = |open: u64, app_received: u64, wire_sent: u64| {
+            let facts = FlowFacts { app_received, wire_sent, segments: 2, ..FlowFacts::default() };
+            end(1, false, open, facts)
+        };
+        let (first, second) = (half(10, 0, 40), half(50, 70, 300));
+        let a = columns(&[first.clone(), second.clone(), opener.clone()]);
+        assert_eq!(a, columns(&[first.clone(), opener.clone(), second.clone()]));
+        assert_eq!(a, columns(&[opener, first, second]));
+        assert_eq!(get(&a, "flow").values, Values::U32(vec![1]));
+        assert_eq!(get(&a, "app_bytes_up").values, Values::U64(vec![70]));
+        assert_eq!(get(&a, "wire_bytes_down").values, Values::U64(vec![340]));
+        assert_eq!(get(&a, "segments").values, Values::U64(vec![13]));
     }
 
     #[test]
