@@ -195,14 +195,14 @@ impl World {
     }
 }
 
-/// Packets that a link lost: on the way, in its queue, or by an element that stands in front of it.
+/// Packets that a link lost: on the way, or in its queue.
 fn lost_on(link: &Summary) -> f64 {
     let get = |name: &str| link.values.get(name).copied();
     let both = |name: &str| -> f64 {
         Direction::BOTH.iter().filter_map(|d| get(&format!("{}.{name}", d.name()))).sum()
     };
     // Wires say it for both directions at once, with what their queues dropped.
-    get("lost").unwrap_or_else(|| both("lost") + both("queue_drops")) + both("vdeldrop_dropped")
+    get("lost").unwrap_or_else(|| both("lost") + both("queue_drops"))
 }
 
 /// The values of a part, with the part's number.

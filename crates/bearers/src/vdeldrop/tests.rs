@@ -36,6 +36,23 @@ fn off_phases_let_everything_through_and_on_phases_drop_every_third() {
 }
 
 #[test]
+fn what_is_dropped_was_lost_and_not_delivered() {
+    for over in ["umts-dch", "wireline", "piafs"] {
+        let mut bench = link_of(1, &json!({ "every": 2, "first": "on", "off": "0s", "over": over }));
+        let arrived = stream(&mut bench, Direction::Downlink, 20).len() as f64;
+        let value = |name: &str| bench.value(&format!("downlink.{name}"));
+        assert_eq!((value("packets"), value("lost")), (200.0, 200.0 - arrived), "{over}");
+        assert_eq!(arrived, 100.0);
+        if over == "wireline" {
+            assert_eq!(bench.value("lost"), 100.0);
+        } else {
+            assert_eq!((value("delivered"), value("delivered_bytes")), (100.0, 10_000.0), "{over}");
+            assert_eq!(value("lost_share"), 0.5);
+        }
+    }
+}
+
+#[test]
 fn the_count_begins_elsewhere_with_other_seeds() {
     let first_lost = |seed| {
         let arrived =
