@@ -152,7 +152,7 @@ impl EgprsConfig {
         for direction in Direction::BOTH {
             let (slots, window) = (self.slots.get(direction), self.window.get(direction));
             if slots == 0 || slots > self.pdchs {
-                let message = format!("{}: 1 to {} (`pdchs`)", direction.name(), self.pdchs);
+                let message = format!("{}: 1 to {} `slots` (of `pdchs`)", direction.name(), self.pdchs);
                 return bad("slots", message);
             }
             let largest = LARGEST_WINDOW[usize::from(slots) - 1];
@@ -265,7 +265,9 @@ mod tests {
         assert!(error(json!({ "mcs": 10 })).contains("there is no MCS-10; valid: 1 to 9"));
         assert!(error(json!({ "window": 384 })).contains("with 1 timeslot(s) a window has 64 to 192"));
         assert!(error(json!({ "window": { "uplink": 64, "downlink": 100 } })).contains("in steps of 32"));
-        assert!(error(json!({ "slots": { "uplink": 1, "downlink": 5 } })).contains("downlink: 1 to 4"));
+        assert!(
+            error(json!({ "slots": { "uplink": 1, "downlink": 5 } })).contains("downlink: 1 to 4 `slots`")
+        );
         assert!(error(json!({ "retransmission_mcs": 3 })).contains("MCS-3 is not of the family of MCS-4"));
         assert!(error(json!({ "processing": "50ms" })).contains("at most 36ms"));
         assert!(error(json!({ "loss": 1.1 })).contains("1.1 is not a probability"));

@@ -123,6 +123,7 @@ mod tests {
     #[test]
     fn wrong_values_say_what_would_be_right() {
         assert!(error(json!({ "rate": "100kbit/s" })).starts_with("rate: uplink: `100kbit/s` is no rate"));
+        assert!(error(json!({ "tti": "1ms" })).ends_with("every 1ms (`rate`, `tti`)"));
         assert!(error(json!({ "rate": "-1kbit/s" })).contains("negative"));
         assert!(error(json!({ "loss": 1.1 })).contains("1.1 is not a probability"));
         assert!(error(json!({ "loss": { "per": "packet" } })).starts_with("loss.per: radio loses blocks"));

@@ -44,7 +44,7 @@ impl TransportFormat {
         let per_block = payload * 1_000_000_000;
         if bits_per_tti == 0 || !bits_per_tti.is_multiple_of(per_block) || bits_per_tti / per_block > 1000 {
             return Err(format!(
-                "`{rate}` is not a whole number (1 to 1000) of PDUs with {payload} payload bits every {tti}"
+                "`{rate}` is not a whole number (1 to 1000) of PDUs with {payload} payload bits every {tti} (`rate`, `tti`)"
             ));
         }
         Ok(TransportFormat { tti, blocks: (bits_per_tti / per_block) as u16, offset: Duration::ZERO })
