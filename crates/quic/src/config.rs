@@ -14,8 +14,8 @@ use super::profile::{Profile, differences, sources};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Session {
-    /// As `tls` where a host of the run is real; else as `seeded` where the run makes a capture, which then can be read; as `model`
-    /// otherwise.
+    /// As `tls` where a host of the run is real; else as another host of the run has it; else as `seeded` where the run makes a capture,
+    /// which then can be read; as `model` otherwise.
     #[default]
     Auto,
     /// Not at all: tags of 16 octets that say nothing. Times are those of the real thing, at a part of its work.
@@ -145,7 +145,9 @@ macro_rules! settings {
 }
 
 settings! {
-    /// How packets are protected. With `model` and `seeded` sizes and times are the same.
+    /// How packets are protected. With `model` and `seeded` sizes are the same, and times too, unless a link looks at what it carries:
+    /// PPP's octet stuffing (`piafs`, `mlppp`) makes octets of ciphers longer than tags that say little, and a `model` tag does not
+    /// notice `faults.corrupt` as a cipher does. Name one then, so that a capture changes no time.
     session: Session,
     /// Octets of the server's certificates in the handshake. From some 3 kB on, the flight is longer than the three times what the
     /// client has sent that a server may send before it knows the client's address: it waits for a round trip more.

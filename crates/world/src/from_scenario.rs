@@ -1,5 +1,6 @@
 //! A scenario as understood becomes a world.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -31,7 +32,9 @@ impl Scenario {
     fn build_network(&self, real_time: bool, edges: Vec<(&str, Box<dyn App>)>) -> Result<World, BuildError> {
         let mut b = Builder::new(self.run.seed);
         b.captured(self.run.records(RecordKind::Pcapng));
-        b.with_real_hosts(real_time && self.hosts.iter().any(|host| host.real));
+        let has_real_hosts = real_time && self.hosts.iter().any(|host| host.real);
+        b.with_real_hosts(has_real_hosts);
+        let session = if has_real_hosts { None } else { self.session()? };
         let hosts: Vec<HostId> = self.hosts.iter().map(|h| b.host(&h.name)).collect();
         b.environments(self.environments.clone());
         for (host, id) in self.hosts.iter().zip(&hosts) {
@@ -69,7 +72,7 @@ impl Scenario {
             }
         }
         for (host, id) in self.hosts.iter().zip(&hosts) {
-            self.furnish(&mut b, host, *id, real_time)?;
+            self.furnish(&mut b, host, *id, session, real_time)?;
         }
         for entry in &self.timeline {
             for change in &entry.changes {
@@ -94,7 +97,35 @@ impl Scenario {
         b.build()
     }
 
-    fn furnish(&self, b: &mut Builder, host: &Host, id: HostId, real_time: bool) -> Result<(), BuildError> {
+    /// What hosts say of QUIC's sessions. Both ends of a connection need the same one: hosts that leave it open follow those that
+    /// do not.
+    fn session(&self) -> Result<Option<&Value>, BuildError> {
+        let mut said: Option<&Value> = None;
+        for host in &self.hosts {
+            let all = host.settings.transports.iter().enumerate().map(|(n, t)| (Part::Transport(n), t));
+            let of_links =
+                host.settings.interfaces.iter().map(|(name, t)| (Part::Interface(name.clone()), t));
+            for (part, transport) in all.chain(of_links) {
+                let Some(session) = named_session(transport) else { continue };
+                if let Some(other) = said.filter(|other| *other != session) {
+                    let why = format!("another host has {other}, and ends that differ never connect");
+                    let component = format!("hosts.{}", host.name);
+                    return Err(BuildError::new(component, ConfigError::at("session", why)).of(part));
+                }
+                said = Some(session);
+            }
+        }
+        Ok(said)
+    }
+
+    fn furnish(
+        &self,
+        b: &mut Builder,
+        host: &Host,
+        id: HostId,
+        session: Option<&Value>,
+        real_time: bool,
+    ) -> Result<(), BuildError> {
         b.forwards(id, host.forwards);
         for route in &host.routes {
             let (link, via) = (LinkId(route.link as u32), HostId(route.via as u32));
@@ -108,12 +139,13 @@ impl Scenario {
             return Ok(());
         }
         for (n, transport) in host.settings.transports.iter().enumerate() {
-            let made = b.transport(id, &transport.name, &transport.given);
+            let made = b.transport(id, &transport.name, &following(transport, session));
             made.map_err(|error| error.of(Part::Transport(n)))?;
         }
         for (name, transport) in &host.settings.interfaces {
             let Some(link) = self.links.iter().position(|l| l.name == *name) else { continue };
-            let made = b.transport_on(id, LinkId(link as u32), &transport.name, &transport.given);
+            let given = following(transport, session);
+            let made = b.transport_on(id, LinkId(link as u32), &transport.name, &given);
             made.map_err(|error| error.of(Part::Interface(name.clone())))?;
         }
         let far_end = self.far_end(host);
@@ -176,6 +208,23 @@ impl Scenario {
         b.records().ask_objects(run.records(RecordKind::Objects));
         b.records().ask_qlog(run.records(RecordKind::Qlog));
     }
+}
+
+/// The session of simulated hosts that a host's QUIC is to have, if that is not left open.
+fn named_session(transport: &Component) -> Option<&Value> {
+    let is_named = |session: &&Value| **session == "model" || **session == "seeded";
+    if transport.name == "quic" { transport.given.get("session").filter(is_named) } else { None }
+}
+
+/// The keys of a transport. Where it is QUIC and leaves its session open, that is `session`, if others have said so.
+fn following<'a>(transport: &'a Component, session: Option<&Value>) -> Cow<'a, Value> {
+    let mut given = Cow::Borrowed(&transport.given);
+    if let Some(session) = session.filter(|_| transport.name == "quic" && named_session(transport).is_none())
+        && let Value::Object(keys) = given.to_mut()
+    {
+        keys.insert("session".to_owned(), session.clone());
+    }
+    given
 }
 
 /// What a real host's kernel is told: its congestion control, whatever the machine's default is, and of the other settings
@@ -244,6 +293,8 @@ fn exact(address: IpAddr) -> Prefix {
 
 #[cfg(test)]
 mod tests {
+    use airloom_base::{Duration, Instant};
+
     use super::*;
 
     /// The points whose octets a capture of `run` would have, on a chain of two wires.
@@ -281,6 +332,42 @@ mod tests {
         assert_eq!(
             captured("points = [\"*.ip\"]"),
             ["mobile.radio.ip", "gateway.radio.ip", "gateway.internet.ip", "origin.internet.ip"]
+        );
+    }
+
+    fn with_sessions(a: &str, b: &str) -> Result<World, String> {
+        let text = format!(
+            r#"
+            path = ["a", "wire", "b"]
+            [hosts]
+            a = {{ app = {{ bulk = {{ size = "1kB" }} }}, transport = {{ quic = {a} }} }}
+            b = {{ app = "bulk-server", transport = {{ quic = {b} }} }}
+            [links]
+            wire = {{ bearer = "wireline" }}
+            "#
+        );
+        let scenario = Scenario::parse("test", &text).map_err(|e| e.to_string())?;
+        scenario.build(false).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn hosts_that_leave_their_session_open_follow_those_that_do_not() {
+        for (a, b) in
+            [("{}", "{ session = \"seeded\" }"), ("{ session = \"seeded\" }", "{ session = \"auto\" }")]
+        {
+            let mut world = with_sessions(a, b).unwrap_or_else(|e| panic!("{e}"));
+            let end = Instant::ZERO + Duration::from_secs(5);
+            while let Some(at) = world.poll_timeout().filter(|at| *at <= end) {
+                world.handle_timeout(at);
+            }
+            let summary = world.summary();
+            assert_eq!(summary.values.get("transfers_failed").copied().unwrap_or(0.0), 0.0);
+            assert_eq!(summary.values.get("transfers").copied(), Some(1.0), "{a} {b}");
+        }
+        let why = with_sessions("{ session = \"model\" }", "{ session = \"seeded\" }").err().unwrap();
+        assert_eq!(
+            why,
+            "test:5:73: hosts.b.transport.quic.session: another host has \"model\", and ends that differ never connect"
         );
     }
 
