@@ -35,7 +35,7 @@ def object_times(data: Data, sweep: str, **where: Any) -> list[Numbers]:
 
 
 def sent_again(data: Data, sweep: str, **where: Any) -> Numbers:
-    """Chunks that either end sent again, one number per seed."""
+    """Packets that either end sent again, one number per seed."""
     data.at_default_only()
     return data.per_seed(sweep, "runs", "resent", **where)
 
@@ -56,7 +56,7 @@ def whole_page(data: Data) -> Evidence:
 def repeats(data: Data) -> Evidence:
     """What priorities cause to be sent again."""
     with_priorities, without = (sent_again(data, "flows", gb=FAST, first=first) for first in (FIRST, NONE))
-    return value(with_priorities - without, "chunks")
+    return value(with_priorities - without, "packets")
 
 
 COMPUTE = {
