@@ -29,8 +29,8 @@ RUST = ["cargo", "test", "--workspace", "--exclude", "airloom-fuzz"]
 #: Of `airloom-drive`: half of the time of all the others, in which it mostly waits.
 WAITS = "sctp_peers"
 
-#: Of pytest. Laboratories mostly wait: four workers more than processors keep those busy.
-WORKERS = (os.cpu_count() or 1) + 4
+#: Of pytest. Laboratories mostly wait: two workers more than processors keep those busy.
+WORKERS = (os.cpu_count() or 1) + 2
 
 
 def run(command: list[str]) -> tuple[int, str, float]:
