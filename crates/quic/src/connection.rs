@@ -115,10 +115,9 @@ impl Connection {
     /// The smoothed round trip, once there is one.
     fn smoothed(&self) -> Option<Duration> {
         let measured = self.meter.smoothed()?;
-        let now = self.quic.as_ref().map(|(_, quic)| library::round_trip(quic)).unwrap_or_default();
-        Some(u64::try_from(now.as_nanos()).map_or(measured, Duration::from_nanos))
-            .filter(|time| !time.is_zero())
-            .or(Some(measured))
+        let now = self.quic.as_ref().map(|(_, quic)| library::round_trip(quic)).filter(|now| !now.is_zero());
+        let nanos = now.and_then(|now| u64::try_from(now.as_nanos()).ok());
+        Some(nanos.map_or(measured, Duration::from_nanos))
     }
 
     /// Is a packet without acknowledgement for longer than any would take?
