@@ -226,3 +226,46 @@ def test_settings_are_keys_with_dots() -> None:
     one = {"hosts": {"a": {"app": [{"bulk": {"size": "1MB"}}]}}}
     other = {"hosts": {"a": {"app": [{"bulk": {"size": "2MB"}}]}, "b": {}}}
     assert settings([one, other]) == {"hosts.a.app.0.bulk.size": ["1MB", "2MB"], "hosts.b": [None, {}]}
+
+
+def test_sweeps_that_vary_nothing_are_compared(tmp_path: Path) -> None:
+    for name, keys in (("a", {}), ("b", {"links.internet.delay": "60ms"})):
+        al.load("umts-page", keys).sweep({}, seeds="1..3").run(out=tmp_path / name, workers=1)
+    row = al.compare(tmp_path / "a", tmp_path / "b").table.filter(measure="page_load_s").row(0, named=True)
+    assert (row["seeds"], row["same"]) == (3, False)
+    assert row["value"] > row["first"]
+
+
+def test_levels_that_are_nearly_the_same_are_points_of_their_own(tmp_path: Path) -> None:
+    for name, losses in (("a", [0.10001, 0.10002]), ("b", [0.10001])):
+        al.load("umts-page").sweep({LOSS: losses}, seeds=[1]).run(out=tmp_path / name, workers=1)
+    found = al.compare(tmp_path / "a", tmp_path / "b")
+    assert found.table[LOSS].unique().to_list() == [0.10001]
+    assert found.is_equal
+    assert found.notes == ["1 points are in A alone, such as 0.10002"]
+
+
+def test_sweeps_whose_medians_are_equal_differ_if_a_run_does(tmp_path: Path) -> None:
+    # Of five seeds some lose a packet.
+    page = al.load("umts-page", {"links.radio.loss": 0})
+    for name, loss in (("a", 0), ("b", 0.00002), ("same", 0)):
+        page.with_keys({LOSS: loss}).sweep({"links.internet.delay": ["20ms"]}, seeds="1..5").run(
+            out=tmp_path / name, workers=1
+        )
+    found = al.compare(tmp_path / "a", tmp_path / "b", measures=["page_load_s"])
+    row = found.table.row(0, named=True)
+    assert (row["first"], row["difference"], row["same"]) == (row["value"], 0.0, False)
+    assert not found.is_equal
+    assert al.compare(tmp_path / "a", tmp_path / "same").is_equal
+
+
+def test_loads_that_failed_have_no_requests(tmp_path: Path) -> None:
+    for folder, seeds, failed in (("a", (1, 2, 3), (2,)), ("b", (1, 2, 3), ())):
+        for seed in seeds:
+            place = tmp_path / folder / f"run-{seed}"
+            place.mkdir(parents=True)
+            error = "net::ERR_TIMED_OUT" if seed in failed else None
+            seen = {"link": "dch", "proxy": "none", "seed": seed, "error": error, "load": 2000, "requests": [{}] * 15}
+            (place / "load.json").write_text(json.dumps({**seen, "requests": []} if error else seen))
+    row = al.compare(tmp_path / "a", tmp_path / "b").table.filter(measure="requests").row(0, named=True)
+    assert (row["first"], row["value"], row["difference"]) == (15, 15, 0)

@@ -91,6 +91,8 @@ def test_each_host_that_loads_pages_has_a_line_and_so_has_a_page_that_never_came
         ("page, far", "25.4 s; 1 object, 2 MB"),
         ("page, near", "none of 1 arrived; 3 objects failed"),
     ]
+    some = {"pages": 3, "pages_failed": 1, "page_load_s": 2.0, "page_load_min_s": 1.0, "page_load_max_s": 3.0}
+    assert digest.asked(some)[0] == ("page", "2 s, the mean of 2 (1 to 3); 0 objects, 0 B; 1 page failed")
     many = {f"mobile[{n}].{key}": 1.0 for n in range(20) for key in ("pages", "page_load_s")}
     assert digest.asked(many)[4] == ("pages", "of 16 hosts more: --all")
     failed = al.load("umts-page", {"hosts.mobile.transport": "quic"}).run(1)

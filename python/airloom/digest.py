@@ -157,16 +157,17 @@ def _of_host(summary: Mapping[str, float], host: str) -> dict[str, float]:
 
 
 def _page(summary: Mapping[str, float]) -> str:
-    pages = summary.get("pages", 0)
+    pages, failed = summary.get("pages", 0), summary.get("pages_failed", 0)
     if "page_load_s" not in summary:
         return f"none of {number(pages)} arrived; {number(summary.get('failed', 0))} objects failed" if pages else ""
-    parts = [f"{number(summary['page_load_s'])} s" + (f", the mean of {number(pages)}" if pages > 1 else "")]
-    if pages > 1:
+    arrived = pages - failed
+    parts = [f"{number(summary['page_load_s'])} s" + (f", the mean of {number(arrived)}" if arrived > 1 else "")]
+    if arrived > 1:
         parts[0] += f" ({number(summary['page_load_min_s'])} to {number(summary['page_load_max_s'])})"
     objects = summary.get("objects", 0)
     got = f"{number(objects)} object{'s' * (objects != 1)}, {octets(summary.get('bytes', 0))}"
-    failed = summary.get("pages_failed", 0)
-    return "; ".join([*parts, got, *([f"{number(failed)} pages failed"] if failed else [])])
+    lost = [f"{number(failed)} page{'s' * (failed != 1)} failed"] if failed else []
+    return "; ".join([*parts, got, *lost])
 
 
 def _transfer(summary: Mapping[str, float]) -> str:

@@ -47,6 +47,22 @@ def test_sent_again_is_what_is_not_above_all_before() -> None:
     assert data["again"].to_list() == [False, False, False, True, False]
 
 
+def test_what_options_make_longer_is_no_data() -> None:
+    rows: list[Row] = [
+        (0, "a.wire.ip", "ul", "tx", "tcp", 60, 0, None),  # SYN
+        (1, "a.wire.ip", "ul", "tx", "tcp", 52, 1, 1),
+        (2, "a.wire.ip", "ul", "tx", "tcp", 64, 1, 1),  # reports what has arrived
+        (3, "a.wire.ip", "ul", "tx", "tcp", 1500, 1, 1),
+        (4, "a.wire.ip", "ul", "tx", "tcp", 80, 1449, 1),
+        (5, "a.wire.ip", "ul", "tx", "tcp", 72, 1449, 1),  # 20 octets again
+        (6, "a.wire.ip", "ul", "tx", "tcp", 1500, 1469, 1),
+        (7, "a.wire.ip", "ul", "tx", "tcp", 80, 2917, 1),  # reports what has arrived
+    ]
+    data = sequences.sequence(table(rows), 1).data
+    assert data["t_ns"].to_list() == [second * 10**9 for second in (3, 4, 5, 6)]
+    assert data["again"].to_list() == [False, False, True, False]
+
+
 def test_blocks_are_counted_on_where_a_new_block_flow_begins_at_0() -> None:
     events = [("tx", 0), ("tx", 1), ("drop", 1), ("retx", 1), ("tx", 2), ("tx", 0), ("tx", 1), ("drop", 0), ("retx", 0)]
     rows: list[Row] = [(t, "radio.rlc.dl.tx", "dl", event, "rlc", 22, n, None) for t, (event, n) in enumerate(events)]

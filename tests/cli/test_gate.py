@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from airloom.gate.file import load
 from airloom.gate.measure import Measured
 from airloom.gate.outcome import Outcome
+from airloom.page_load.measure import Loaded
 from tests.cli.shell import airloom, inside
 
 PAGE = """\
@@ -102,7 +104,7 @@ def test_a_verdict_is_the_same_if_nobody_reads_it_to_its_end() -> None:
 def test_what_is_unclear_passes_unless_it_is_strict() -> None:
     Path("gates.toml").write_text("[gate.x]\ncommand = 'true'\nlinks = ['wpt/3g']\nrules = ['t.mean <= 1']")
     # One run of a command sets no interval.
-    found = Outcome([Measured(load("gates.toml")[0], "wpt/3g", [1], [{"exit_code": 0.0, "t": 0.5}], [])])
+    found = Outcome([Measured(load("gates.toml")[0], "wpt/3g", [1], [{"exit_code": 0.0, "t": 0.5}], [], [])])
     assert [row.state for row in found.rows] == ["pass", "unclear"]
     assert (found.exit_code(), found.exit_code(strict=True)) == (0, 3)
     assert b"unclear" in found.junit()
@@ -132,3 +134,57 @@ def test_a_wrong_file_is_one_line_and_exit_code_2(text: str, said: str) -> None:
     assert (code, out) == (2, ""), err
     assert said in err
     assert len(err.splitlines()) <= 2
+
+
+PLACE = """\
+[gate.start]
+links = ["wireline"]
+url = "http://localhost:8000/"
+runs = 3
+rules = [{rules}]
+"""
+
+
+def page(seen: dict[str, Any]) -> Loaded:
+    summary = {"valid": 1.0, "packets": 7.0}
+    return Loaded("wireline", "none", Path(), {"error": None, "load": 1000.0, "status": 200} | seen, summary, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "rules", "code", "says"),
+    [
+        ([{}, {}, {}], '"page_load_s.max < 9"', 0, ""),
+        ([{}, {}, {"status": 404}], '"page_load_s.max < 9"', 1, "status < 400"),
+        ([{}, {}, {"status": 404}], '"status >= 200"', 0, ""),
+        ([{}, {"error": "net::ERR_TIMED_OUT"}, {}], '"packets > 0"', 1, "seed 2: not loaded: net::ERR_TIMED_OUT"),
+        ([{"error": "net::ERR_FAILED"}] * 3, '"page_load_s.max < 9"', 4, "seed 3: not loaded: net::ERR_FAILED"),
+    ],
+)
+def test_a_page_that_fails_or_is_an_error_fails_its_gate(
+    monkeypatch: pytest.MonkeyPatch, seen: list[dict[str, Any]], rules: str, code: int, says: str
+) -> None:
+    path = Path("gates.toml")
+    path.write_text(PLACE.format(rules=rules))
+    loads = map(page, seen)
+    monkeypatch.setattr("airloom.page_load.load_page", lambda *_, **__: next(loads))
+    done = inside("gate", path)
+    assert done.code == code, done.out
+    assert says in done.out + done.err
+
+
+def test_a_baseline_that_is_not_there_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = gates('{ measure = "page_load_s.median", vs = "before.json", max_regression = "10 %" }')
+    monkeypatch.setattr("airloom.gate.measure", lambda *_: pytest.fail("it was measured"))
+    done = inside("gate", path)
+    assert done.code == 2
+    assert "before.json" in done.err
+
+
+def test_runs_of_a_baseline_without_the_measure_are_left_out(tmp_path: Path) -> None:
+    assert inside("gate", gates('"page_load_s.median <= 60"'), "--write-baseline", "before.json").code == 0
+    said = json.loads(Path("before.json").read_text())
+    values = said["gates"]["page"]["umts-page"]["values"]["page_load_s"]
+    said["gates"]["page"]["umts-page"]["values"]["page_load_s"] = [None, *values]
+    Path("before.json").write_text(json.dumps(said))
+    rule = '{ measure = "page_load_s.median", vs = "before.json", max_regression = "1 %" }'
+    assert inside("gate", gates(rule)).code == 0

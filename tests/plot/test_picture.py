@@ -240,3 +240,10 @@ def test_set_ups_and_releases_of_the_radio_are_happenings_if_they_are_few(tmp_pa
     assert found[-1][0] == "radio released"
     first = happenings(run)[0]
     assert first.end_s == run.states.filter(pl.col("state").cast(str) == "dch")["t_ns"][0] / 1e9
+
+
+def test_a_set_up_at_the_first_moment_is_a_happening(tmp_path: Path) -> None:
+    run = al.load("umts-page", {"links.radio.rrc": {}}).run(out=tmp_path / "run")
+    first = happenings(run)[0]
+    assert (first.name, first.begin_s) == ("radio set up", 0.0)
+    assert first.end_s == run.states.filter(pl.col("state").cast(str) == "dch")["t_ns"][0] / 1e9

@@ -64,6 +64,15 @@ def test_a_response_has_a_line_per_variant_and_intervals(runs: pl.DataFrame) -> 
     assert axes.get_title(loc="left") == "95 % intervals over 10 seeds"
 
 
+def test_a_line_goes_along_its_axis_in_whatever_order_the_points_were_made(runs: pl.DataFrame) -> None:
+    table = analysis.summarise(runs, "page_load_s", ["tcp", LOSS]).sort(LOSS, descending=True)
+    lines, _ = plot.response(table, LOSS).axes[0].get_legend_handles_labels()
+    assert len(lines) == 2
+    for line in lines:
+        assert isinstance(line, ErrorbarContainer)
+        np.testing.assert_allclose(np.asarray(line.lines[0].get_xdata(), float), np.array([0.0, 0.1, 0.2]))
+
+
 def test_a_response_against_names_has_no_line_between_them(runs: pl.DataFrame) -> None:
     figure = plot.response(analysis.summarise(runs, "page_load_s", ["tcp"], "median"), "tcp")
     axes = figure.axes[0]

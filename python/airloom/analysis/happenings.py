@@ -84,8 +84,9 @@ def _stays(states: pl.DataFrame) -> list[Happening]:
     # A stay lasts until the next one begins, where its row does not say.
     following = pl.col("t_ns").shift(-1).over("host", "link", "station")
     rows = rows.with_columns(until_ns=pl.coalesce("until_ns", following))
-    # The state in which a run begins has not been entered.
-    rows = rows.filter(pl.col("state").is_in(list(_STAYS)) & (pl.col("t_ns") > 0))
+    # The state in which a run begins has not been entered; a set-up has, by what is sent at once.
+    entered = (pl.col("t_ns") > 0) | pl.col("state").is_in(["idle-dch", "fach-dch"])
+    rows = rows.filter(pl.col("state").is_in(list(_STAYS)) & entered)
     if rows.height > _MOST_STAYS:
         return []
     found = []

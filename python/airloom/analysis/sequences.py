@@ -79,9 +79,8 @@ def sequence(packets: pl.DataFrame, flow: int) -> Sequence:
     start = float(heights[0])
     carries = np.full(sent.height, fill_value=True)
     if proto == "tcp":
-        # Every segment has a number; those without data are the shortest.
-        longer = (sent["len"] > int(sent["len"].min())).to_numpy()  # type: ignore[arg-type]
-        carries = longer if longer.any() else carries
+        more = (sent["len"].cast(pl.Int64) - sent["len"].min()).to_numpy()
+        carries = _carries(heights, more) if more.any() else carries
     heights = heights[carries] - start
     # Sent again is judged by the numbers, as any observer would: data below what was there before.
     highest = np.maximum.accumulate(np.concatenate(([-1.0], heights[:-1]))) if len(heights) else heights
@@ -89,6 +88,23 @@ def sequence(packets: pl.DataFrame, flow: int) -> Sequence:
     back = rows.filter((pl.col("dir") != direction) & (pl.col("point") == point) & pl.col("ack").is_not_null())
     acks = back.with_columns(pl.Series("y", unwrapped(back["ack"], _MODULI[proto]) - start))
     return Sequence(flow, proto, point, direction, event == "rx", data, acks)
+
+
+#: By so many octets options make a header of TCP longer at most (RFC 9293, 3.1: fifteen words with the fixed five).
+_OPTIONS = 40
+
+
+def _carries(numbers: NDArray[np.float64], more: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which segments of TCP have data? Every one has a number, and the table does not say how much is behind it.
+
+    `more` are their octets beyond the shortest, which is a header. What has more than options fill has data. What has
+    less is data up to the next number, or options: those of a SYN, or reports of what has arrived.
+    """
+    places = np.unique(numbers)
+    after = np.searchsorted(places, numbers, side="right")
+    gap = np.append(places, np.inf)[after] - numbers
+    opens = (numbers == numbers[0]) & (gap == 1)
+    return (more > _OPTIONS) | ((more > 0) & (gap <= more) & ~opens)
 
 
 def unwrapped(numbers: pl.Series, modulus: int) -> NDArray[np.float64]:

@@ -44,6 +44,7 @@ def gate(
     4 if something broke.
     """
     from airloom.gate import Outcome, load, measure
+    from airloom.gate.baseline import Baseline, write
     from airloom.gate.measure import Measured
     from airloom.places import new_place
 
@@ -53,6 +54,9 @@ def gate(
         if name not in names:
             raise UsageError(f"--only {name}: no gate is called so; valid: {', '.join(names)}")
     gates = [each for each in gates if not only or each.name in only]
+    for baseline in {each.folder / rule.vs for each in gates for rule in each.rules if rule.vs}:
+        if write_baseline is None or baseline.resolve() != write_baseline.resolve():
+            Baseline(baseline)  # one that cannot be read is said before anything is measured
     place: list[Path] = [] if out is None else [out]
 
     def results() -> Path:
@@ -77,9 +81,7 @@ def gate(
         for each in gates:
             measured += measure(each, results, done)
     if write_baseline is not None:
-        from airloom.gate import baseline
-
-        baseline.write(write_baseline, measured)
+        write(write_baseline, measured)
     outcome = Outcome(measured)
     if junit is not None:
         junit.write_bytes(outcome.junit())

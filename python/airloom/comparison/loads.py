@@ -59,9 +59,14 @@ def _loads(place: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def _values(tries: list[dict[str, Any]], key: str) -> dict[Any, float]:
-    """A moment in seconds, by seed; by turn where the files name no seed."""
+    """A moment in seconds, by seed."""
+    return {seed: value / 1e3 for seed, value in _of(tries, key)}
+
+
+def _of(tries: list[dict[str, Any]], key: str) -> list[tuple[Any, Any]]:
+    """What those that were loaded say of something, with their seeds; with their turns where the files name no seed."""
     there = [(seen.get("seed", n), seen.get(key)) for n, seen in enumerate(tries) if not seen.get("error")]
-    return {seed: value / 1e3 for seed, value in there if value is not None}
+    return [(seed, value) for seed, value in there if value is not None]
 
 
 def _rows(letter: str, a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -70,8 +75,7 @@ def _rows(letter: str, a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list
         x, y = _values(a, key), _values(b, key)
         if x or y:
             rows.append(_row(letter, measure, "s", x, y))
-    counts = [{n: float(len(seen.get("requests", []))) for n, seen in enumerate(tries)} for tries in (a, b)]
-    rows.append(_row(letter, "requests", "count", *counts))
+    rows.append(_row(letter, "requests", "count", *({s: float(len(r)) for s, r in _of(t, "requests")} for t in (a, b))))
     return rows
 
 

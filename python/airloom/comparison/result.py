@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airloom.analysis import Interval
 
 #: Columns of a comparison's table behind the levels of a sweep.
-COLUMNS = ("measure", "unit", "group", "of", "first", "value", "difference", "low", "high", "seeds")
+COLUMNS = ("measure", "unit", "group", "of", "first", "value", "difference", "low", "high", "seeds", "same")
 
 
 class FirstDifference(NamedTuple):
@@ -70,7 +70,7 @@ class Comparison:
         self.names = dict(names)
         #: A row for each measure and other result (and point of a sweep): `measure`, `unit`, `group`, `of` (the other's
         #: letter), `first` and `value` (A's and the other's), `difference` with its interval from `low` to `high` where
-        #: there are several `seeds`. Equal ones are there too.
+        #: there are several `seeds`; is it the `same` in all runs? Equal ones are there too.
         self.table = table
         #: Keys of the scenario that are not the same everywhere, each with its values.
         self.settings = dict(settings or {})
@@ -88,7 +88,7 @@ class Comparison:
     @property
     def differences(self) -> pl.DataFrame:
         """The rows of `table` whose values are not the same."""
-        return self.table.filter(~pl.col("first").eq_missing(pl.col("value")) | (pl.col("difference") != 0))
+        return self.table.filter(~pl.col("same"))
 
     @property
     def is_equal(self) -> bool:
@@ -126,10 +126,12 @@ def letters() -> str:
 
 
 def table(rows: list[dict[str, Any]], levels: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """The rows as a table with every column."""
+    """The rows as a table with every column. What does not say whether it is the `same` is judged by its numbers."""
     texts = dict.fromkeys(("measure", "unit", "group", "of"), pl.String)
     numbers = dict.fromkeys(("first", "value", "difference", "low", "high"), pl.Float64)
-    return pl.DataFrame(rows, schema={**(levels or {}), **texts, **numbers, "seeds": pl.Int64})
+    found = pl.DataFrame(rows, schema={**(levels or {}), **texts, **numbers, "seeds": pl.Int64, "same": pl.Boolean})
+    equal = pl.col("first").eq_missing(pl.col("value")) & (pl.col("difference").fill_null(0) == 0)
+    return found.with_columns(pl.coalesce("same", equal))
 
 
 def known(value: float) -> float | None:

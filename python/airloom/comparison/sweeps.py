@@ -85,34 +85,40 @@ def _rows(
         if (b := theirs.get(point)) is None:
             continue
         for measure in measures:
-            rows.append({**dict(zip(axes, a.select(axes).row(0), strict=True)), **_row(letter, measure, a, b)})
+            levels = a.select(axes).row(0) if axes else ()
+            rows.append({**dict(zip(axes, levels, strict=True)), **_row(letter, measure, a, b)})
     notes = []
     for name, there, missing in (("A", ours, theirs), (letter, theirs, ours)):
         alone = [point for point in there if point not in missing]
         if alone:
-            notes.append(f"{len(alone)} points are in {name} alone, such as {', '.join(alone[0])}")
+            example = ", ".join(map(overview.label, alone[0]))
+            notes.append(f"{len(alone)} points are in {name} alone, such as {example}")
     if not rows:
         raise UsageError(f"A and {letter} have no point in common: {'; '.join(notes)}")
     return rows, notes
 
 
-def _by_point(runs: pl.DataFrame, axes: list[str]) -> dict[tuple[str, ...], pl.DataFrame]:
-    """The runs of each point, by the labels of its levels as people write them."""
+def _by_point(runs: pl.DataFrame, axes: list[str]) -> dict[tuple[Any, ...], pl.DataFrame]:
+    """The runs of each point, by its levels: equal numbers are equal, whole in one sweep and fractions in the other."""
     groups = runs.group_by(axes, maintain_order=True) if axes else [((), runs)]
-    return {tuple(overview.label(level) for level in levels): rows for levels, rows in groups}
+    return dict(groups)
 
 
 def _row(letter: str, measure: str, a: pl.DataFrame, b: pl.DataFrame) -> dict[str, Any]:
     """Medians, and the median of the differences of pairs; without common seeds the difference of the medians."""
     entry = describe(measure)
-    values = [rows.select("seed", pl.col(measure).cast(pl.Float64)).drop_nulls() for rows in (a, b)]
-    pairs = values[0].join(values[1], on="seed", suffix="_b")
+    every = [rows.select("seed", pl.col(measure).cast(pl.Float64)) for rows in (a, b)]
+    values = [rows.drop_nulls() for rows in every]
+    both = every[0].join(every[1], on="seed", suffix="_b")
+    pairs = both.drop_nulls()
     x, y = (rows[measure].to_numpy() for rows in values)
     found = quantile_interval((pairs[f"{measure}_b"] - pairs[measure]).to_numpy(), 0.5, CONFIDENCE)
     if pairs.is_empty():
         found = difference_of_medians(x, y, CONFIDENCE)
+    # Medians may be equal where runs are not.
+    same = both[measure].eq_missing(both[f"{measure}_b"]).all() if not both.is_empty() else sorted(x) == sorted(y)
     what = {"measure": measure, "unit": entry.unit, "group": entry.group, "of": letter}
-    return {**what, "first": _median(x), "value": _median(y), **difference(found)}
+    return {**what, "first": _median(x), "value": _median(y), **difference(found), "same": same}
 
 
 def _median(values: NDArray[np.float64]) -> float | None:

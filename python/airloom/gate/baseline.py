@@ -56,6 +56,6 @@ class Baseline:
         """Its figures; none if it has none."""
         try:
             found = self._gates[gate][link]["values"][measure]
-            return [float(value) for value in found]
+            return [float(value) for value in found if value is not None]
         except (KeyError, TypeError, ValueError):
             return []

@@ -37,6 +37,8 @@ class Measured(NamedTuple):
     summaries: list[dict[str, float]]
     #: Runs that were made again and never were valid: seed and reason.
     invalid: list[tuple[int, str]]
+    #: Runs whose page was not loaded, which count as runs without its measures: seed and reason.
+    unloaded: list[tuple[int, str]]
     #: Why nothing, or not all, was measured; and is it something that this machine cannot do?
     error: str | None = None
     is_unsupported: bool = False
@@ -49,7 +51,7 @@ class Measured(NamedTuple):
 def measure(gate: Gate, place: Callable[[], Path], done: Callable[[], object] = lambda: None) -> Iterator[Measured]:
     """Makes the runs, link by link. What takes real time has its results in `place()`; `done` is told of each run."""
     for link in gate.links:
-        found = Measured(gate, link, [], [], [])
+        found = Measured(gate, link, [], [], [], [])
         try:
             run = _runs(found, place)
             for seed in range(gate.seed, gate.seed + gate.runs):
@@ -68,7 +70,7 @@ def _runs(found: Measured, place: Callable[[], Path]) -> Callable[[int], dict[st
     """What makes a run with a seed; it gives nothing for one that was not valid."""
     gate, link = found.gate, found.link
     if gate.kind == "url":
-        return lambda seed: _until_valid(found, seed, place(), partial(_page, gate, link, seed))
+        return lambda seed: _until_valid(found, seed, place(), partial(_page, found, seed))
     scenario = _scenario(gate, link)
     if gate.is_virtual:
         return lambda seed: _simulate(scenario.with_seed(seed))
@@ -163,10 +165,11 @@ def _written(measures: Path) -> dict[str, float]:
     return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
 
 
-def _page(gate: Gate, link: str, seed: int, folder: Path) -> tuple[dict[str, float], list[str]]:
+def _page(found: Measured, seed: int, folder: Path) -> tuple[dict[str, float], list[str]]:
     """A load of the page in Chromium."""
     from airloom.page_load import load_page
 
+    gate, link = found.gate, found.link
     limit = {} if gate.lateness_limit is None else {"run.lateness_limit": gate.lateness_limit}
     loaded = load_page(
         str(gate.what),
@@ -181,7 +184,9 @@ def _page(gate: Gate, link: str, seed: int, folder: Path) -> tuple[dict[str, flo
         http=gate.http,
     )
     if loaded.page_s is None:
-        raise RunError(f"{link}, seed {seed}: {loaded.seen['error']}")
+        if not loaded.reasons:
+            found.unloaded.append((seed, str(loaded.seen["error"])))
+        return loaded.summary, loaded.reasons
     summary = {**loaded.summary, "page_load_s": loaded.page_s, "status": float(loaded.status or 0)}
     for name, seen in (("speed_index_s", "speed_index"), ("first_paint_s", "paint"), ("largest_paint_s", "largest")):
         if (value := loaded.seen.get(seen)) is not None:

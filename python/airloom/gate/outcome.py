@@ -17,8 +17,11 @@ from airloom.gate.rules import Rule, Verdict
 
 #: What is no character of XML 1.0.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: A command that fails in a run fails its gate, whether or not a rule says so.
-_SUCCESS = Rule("exit_code == 0", "exit_code", "", "==", 0.0)
+#: A command that fails in a run, and a page whose answer is an error, fails its gate, whether or not a rule says so.
+_SUCCESS = {
+    "command": Rule("exit_code == 0", "exit_code", "", "==", 0.0),
+    "url": Rule("status < 400", "status", "", "<", 400.0),
+}
 
 
 class Row(NamedTuple):
@@ -58,12 +61,16 @@ class Outcome:
                 f"{each.gate.name}, {each.link}, seed {seed}: not valid, and not counted: {why}"
                 for seed, why in each.invalid
             ]
+            self.notes += [
+                f"{each.gate.name}, {each.link}, seed {seed}: not loaded: {why}" for seed, why in each.unloaded
+            ]
 
     def _rows(self, of: Measured) -> Iterable[Row]:
         gate, nan = of.gate, math.nan
         rules = list(gate.rules)
-        if gate.kind == "command" and not any(rule.measure == "exit_code" for rule in rules):
-            rules.insert(0, _SUCCESS)
+        success = _SUCCESS.get(gate.kind)
+        if success is not None and not any(rule.measure == success.measure for rule in rules):
+            rules.insert(0, success)
         for rule in rules:
             if of.error is not None:
                 state = "unsupported" if of.is_unsupported else "error"

@@ -36,6 +36,7 @@ def response(table: pl.DataFrame, x: str, width_mm: float | None = None) -> Figu
         is_numeric = table[x].dtype.is_numeric()
         groups = list(table.group_by(*by, maintain_order=True)) if by else [((), table)]
         for n, (names, rows) in enumerate(groups):
+            rows = rows.sort(x) if is_numeric else rows
             places = _places(rows[x].to_list(), levels)
             if not is_numeric and len(groups) > 1:
                 places = places + 0.06 * (n - (len(groups) - 1) / 2)  # intervals side by side
@@ -77,6 +78,7 @@ def paired_difference(table: pl.DataFrame, x: str | None = None, width_mm: float
         else:
             levels, is_numeric = table[x].unique(maintain_order=True).to_list(), table[x].dtype.is_numeric()
             for n, ((level,), rows) in enumerate(table.group_by("level", maintain_order=True)):
+                rows = rows.sort(x) if is_numeric else rows
                 places, line = _places(rows[x].to_list(), levels), _line(n, is_numeric)
                 axes.errorbar(places, *_reach(rows, "difference"), label=level, capsize=2.5, **line)
             _ticks(axes, is_numeric, levels)

@@ -93,7 +93,7 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
     columns = [*short.values()]
     columns += [f"{titled(_scaled(name)[0])} (median, 95 % CI)" for name in names]
     if resent:
-        layers = " / ".join({"resent": "TCP", "rlc_resent": "RLC"}[name] for name in resent)
+        layers = " / ".join({"resent": "by transport", "rlc_resent": "by RLC"}[name] for name in resent)
         columns.append(f"resent {layers} (count, median, 95 % CI)")
     columns.append("seeds")
     failed = results.failed > 0
@@ -140,7 +140,8 @@ def number(value: float) -> str:
 
 def label(level: Any) -> str:
     """A level of an axis as people write it."""
-    return number(level) if isinstance(level, float) else str(level)
+    # Levels that differ are told apart.
+    return f"{level:.15g}" if isinstance(level, float) else str(level)
 
 
 def _finite(value: float) -> float | None:

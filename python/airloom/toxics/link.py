@@ -134,7 +134,7 @@ class LinkToxics:
             return str(_of(self._base["rate"], stream, str, _FAST))
         if min(rates) == 0:
             raise Refused(400, "rate is a number above 0; nothing passes with an outage")
-        return f"{min(rates):g}kbit/s"
+        return f"{max(1, round(1000 * min(rates)))}bit/s"
 
     def _loss(self, stream: str, toxics: list[Toxic]) -> float:
         base = _of(self._base["loss"], stream, lambda loss: loss, 0.0)
