@@ -269,3 +269,11 @@ def test_loads_that_failed_have_no_requests(tmp_path: Path) -> None:
             (place / "load.json").write_text(json.dumps({**seen, "requests": []} if error else seen))
     row = al.compare(tmp_path / "a", tmp_path / "b").table.filter(measure="requests").row(0, named=True)
     assert (row["first"], row["value"], row["difference"]) == (15, 15, 0)
+
+
+def test_a_measure_that_no_result_has_is_refused_and_one_that_is_asked_for_decides(place: Path) -> None:
+    done = inside("compare", place / "a", place / "b", "--measure", "page_lod_s", "--exit-code")
+    assert done.code == 2
+    assert "did you mean page_load_s?" in done.err
+    same = ("compare", place / "a", place / "b", "--exit-code", "--measure")
+    assert [inside(*same, name).code for name in ("page_load_s", "pages")] == [1, 0]

@@ -428,3 +428,13 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = airloom("serve", "h3", tmp_path, "--listen", "127.0.0.1:0", QLOGDIR=str(tmp_path / "file" / "logs"))
     assert (done.code, "file/logs" in done.err) == (4, True)
+
+
+def test_the_events_of_a_run_are_not_put_among_those_of_another(tmp_path: Path) -> None:
+    keys = {"run.record": ["qlog"]}
+    one, other = (al.load("http3-page", keys).run(seed=seed, out=tmp_path / f"of-{seed}") for seed in (1, 2))
+    before = [file.name for file in other.qlogs]
+    for place in (one.folder, other.folder):
+        with pytest.raises(UsageError, match="choose another --out"):
+            export(one, "draft", place)
+    assert [file.name for file in other.qlogs] == before

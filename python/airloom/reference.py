@@ -145,10 +145,11 @@ def _inner_table(about: dict[str, Any], definitions: dict[str, Any]) -> dict[str
 
 
 def addresses(understood: dict[str, Any], host: str) -> list[str]:
-    """The IPv4 addresses of a host of a scenario as understood, in order of its links."""
+    """The IPv4 addresses of a host of a scenario as understood, or of all of a group, in order of its links."""
     found = []
     for link in understood["links"].values():
-        found += [a for a in link["addresses"].get(host, []) if ":" not in a]
+        own = [all_of for name, all_of in link["addresses"].items() if name.split("[")[0] == host]
+        found += [address for all_of in own for address in all_of if ":" not in address]
     return found
 
 

@@ -1,5 +1,6 @@
 """Joules from the records of a run, against sums made by hand."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,7 @@ from airloom.analysis.energy import Model
 from airloom.errors import UsageError
 from airloom.run import Run
 from airloom.scenario import parse
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 
 WIRE = """\
 path = ["mobile", "wire", "origin"]
@@ -253,3 +254,15 @@ def test_all_models_are_whole() -> None:
         assert model.source
         assert set(model.watts) >= POWERS[model.form]
         assert set(model.tail_s) == TAILS.get(model.form, set())
+
+
+def test_joules_for_a_megabyte_are_those_of_each_host() -> None:
+    keys = {"hosts.mobile.count": 2, "links.radio.rrc": {}, "run.points": ["*.ip"]}
+    run = al.load("umts-page", keys).run(1, out=Path("two"))
+    said = json.loads(inside("energy", run.folder, "--model", "umts.captivate", "--json").out)
+    spent = analysis.energy(run, "umts.captivate")
+    assert len(said) == 2
+    for row in said:
+        of_host = spent.filter(pl.col("host") == row["host"])
+        assert row["per_mb_j"] == pytest.approx(analysis.joules_per_megabyte(run, of_host))
+    assert said[0]["per_mb_j"] != said[1]["per_mb_j"]

@@ -188,3 +188,19 @@ def test_runs_of_a_baseline_without_the_measure_are_left_out(tmp_path: Path) -> 
     Path("before.json").write_text(json.dumps(said))
     rule = '{ measure = "page_load_s.median", vs = "before.json", max_regression = "1 %" }'
     assert inside("gate", gates(rule)).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--junit", "nowhere/j.xml"), ("--write-baseline", "nowhere/b.json"), ("--out", "gates.toml"), ("--out", "full")],
+)
+def test_what_cannot_be_written_is_said_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]
+) -> None:
+    path = gates('"page_load_s.median <= 60"')
+    Path("full").mkdir()
+    (Path("full") / "precious").touch()
+    monkeypatch.setattr("airloom.gate.measure", lambda *_: pytest.fail("it was measured"))
+    done = inside("gate", path, *words)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert words[1] in done.err

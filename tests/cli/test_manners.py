@@ -180,7 +180,7 @@ def test_verbose_says_on_stderr_what_is_done_and_written(wire: Path) -> None:
     assert f"wrote {folder / 'summary.json'}" in once.err
     assert "reading" not in plain.err
     assert "set links.wire.delay = 20ms" in twice.err
-    assert "set links" not in once.err
+    assert "set links.wire.delay = 20ms" not in once.err
 
 
 def test_nothing_is_coloured_and_no_bar_is_drawn_when_nobody_watches(wire: Path) -> None:
@@ -214,3 +214,14 @@ def test_doctor_names_the_fix_for_what_is_missing() -> None:
     findings = {f["what"]: f for f in json.loads(done.out)}
     assert {"namespaces", "veth", "packet sockets", "timing", "curl", "nginx", "tshark"} <= set(findings)
     assert all(f["says"] for f in findings.values())
+
+
+def test_check_has_the_addresses_of_a_group_and_says_where_nothing_runs() -> None:
+    out = airloom("check", "egprs-page").out
+    assert re.search(r"^  host mobile x 4: http-client \([0-9., ]+\)$", out, re.MULTILINE), out
+    Path("untitled.toml").write_text(
+        '[hosts]\na = { app = "ping" }\nb = {}\n[links.w]\nbearer = "wireline"\nbetween = ["a", "b"]\n'
+    )
+    lines = airloom("check", "untitled.toml").out.splitlines()
+    assert all(line.strip() for line in lines)
+    assert any(line.startswith("  host b: nothing runs here (") for line in lines)

@@ -194,6 +194,13 @@ def test_seeds_are_taken_until_the_mean_is_known_well_enough(
     assert 1.96 * float(fewer.std()) / 30**0.5 > 0.15 * float(fewer.mean())  # type: ignore[arg-type]
 
 
+def test_seeds_that_were_not_enough_are_said(fetch_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = here(capsys, "sweep", fetch_file, "--until-ci", "0.1%", "--seeds", "1..5")
+    assert done.code == 0
+    assert "with all these seeds an interval is still wider than 0.001 of its mean" in done.err
+    assert "still wider" not in here(capsys, "sweep", fetch_file, "--until-ci", "90%", "--seeds", "1..30").err
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_without_standard_files_a_sweep_is_made_all_the_same(fetch_file: Path, closed: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m airloom sweep {fetch_file} --seeds 1..5 --out s {closed}"

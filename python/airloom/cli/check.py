@@ -23,7 +23,8 @@ def check(
         print_json(understood)
         return
     emit(f"{read.name}: ok")
-    emit(f"  {read.title}")
+    if read.title:
+        emit(f"  {read.title}")
     for name, host in understood["hosts"].items():
         where = ", ".join(addresses(understood, name)[:4])
         emit(f"  host {name}{_times(host)}: {_runs(host)} ({where})")
@@ -43,4 +44,4 @@ def _runs(host: dict[str, Any]) -> str:
         what.append(next(iter(host["proxy"])))
     if host.get("real"):
         what.append("real programs when emulated")
-    return ", ".join(what) or "passes on"
+    return ", ".join(what) or ("passes on" if host.get("forward") else "nothing runs here")

@@ -42,7 +42,8 @@ def compare(
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with tables and pictures.")
     ] = None,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="End with 1 if anything differs, as diff does.")
+        bool,
+        typer.Option("--exit-code", help="End with 1 if anything differs, as diff does; with --measure, if that does."),
     ] = False,
     as_json: common.Json = False,
 ) -> None:
@@ -64,7 +65,8 @@ def compare(
         say(f"wrote {quoted(html)}   next: xdg-open {quoted(html)}")
     elif not found.is_equal:
         say(f"next: airloom compare {shlex.join(map(str, results))} --html comparison.html")
-    if exit_code and not found.is_equal:
+    asked = found.differences["measure"].is_in(measure) if measure else None
+    if exit_code and (not found.is_equal if asked is None else asked.any()):
         raise typer.Exit(1)
 
 

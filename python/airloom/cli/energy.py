@@ -74,8 +74,7 @@ def _row(run: Run, model: Model, link: str | None) -> list[dict[str, Any]]:
     for (host,), of_host in table.group_by("host", maintain_order=True):
         parts = dict(of_host.group_by("part").agg(pl.col("joules").sum()).rows())
         sums = {f"{part}_j": parts.get(part, 0.0) for part in ("transfer", "tail", "idle")}
-        rows.append({"model": model.name, "host": host, **sums})
-    # Flows do not say which octets were whose: the ratio is that of all mobiles together.
-    ratio = joules_per_megabyte(run, table)
-    without = joules_per_megabyte(run, table, tail=False)
-    return [{**row, "per_mb_j": ratio, "per_mb_without_tail_j": without, "verified": model.verified} for row in rows]
+        ratio, without = (joules_per_megabyte(run, of_host, tail=tail) for tail in (True, False))
+        ratios = {"per_mb_j": ratio, "per_mb_without_tail_j": without}
+        rows.append({"model": model.name, "host": host, **sums, **ratios, "verified": model.verified})
+    return rows

@@ -54,6 +54,11 @@ def gate(
         if name not in names:
             raise UsageError(f"--only {name}: no gate is called so; valid: {', '.join(names)}")
     gates = [each for each in gates if not only or each.name in only]
+    if out is not None and ((out.is_dir() and any(out.iterdir())) or (out.exists() and not out.is_dir())):
+        raise UsageError(f"{out} exists and is not an empty folder: choose another --out")
+    for written in (junit, summary_md, write_baseline):
+        if written is not None and not written.parent.is_dir():
+            raise UsageError(f"{written} cannot be written: {written.parent} is not there")
     for baseline in {each.folder / rule.vs for each in gates for rule in each.rules if rule.vs}:
         if write_baseline is None or baseline.resolve() != write_baseline.resolve():
             Baseline(baseline)  # one that cannot be read is said before anything is measured
@@ -99,7 +104,7 @@ def gate(
                     emit(line)
     for note in outcome.notes:
         say(note)
-    if place and place[0].exists():
+    if place and place[0].exists() and not all(each.is_virtual for each in gates):
         say(f"results in {quoted(place[0])}")
     if code := outcome.exit_code(strict=strict, skip_unsupported=skip_unsupported):
         raise typer.Exit(code)

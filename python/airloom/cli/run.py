@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +38,8 @@ def run(
         done = read.run(seed, out=out, force=force, plot=plot, width_mm=width_mm, progress=report)
     for note in done.notes:
         say(note)
-    show(done, everything=everything, as_json=as_json, then=f"airloom sweep {quoted(scenario)}")
+    then = shlex.join(["airloom", "sweep", scenario, *(word for key in settings or [] for word in ("--set", key))])
+    show(done, everything=everything, as_json=as_json, then=then)
 
 
 def show(done: Run, *, everything: bool, as_json: bool, then: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,6 +116,7 @@ def sweep(
             _draw(results, overview.measures(results, read.options.get("measure"))[:1], width_mm)
         with verdict_follows():
             _show(results, read.options.get("measure"), as_json)
+            _say_if_wide(results, read.options)
     except UsageError as error:
         # What is wrong with a measure is known only when there are runs: they are not made in vain.
         raise UsageError(f"{error}; all runs are kept in {quoted(results.folder)}") from None
@@ -143,6 +145,18 @@ def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
     _say_failures(results)
     say(_spent(results))
     say(f"results in {quoted(results.folder)}   next: airloom report {quoted(results.folder)}")
+
+
+def _say_if_wide(results: SweepResults, options: Mapping[str, Any]) -> None:
+    """All seeds that it might take were not enough."""
+    from airloom.analysis.stop import USUAL, is_precise
+
+    wanted, measure = options.get("until_ci"), options.get("measure")
+    if wanted is None or results.failed == results.total:
+        return
+    names = [name for name in ([measure] if measure else USUAL) if name in results.columns]
+    if not is_precise(results.some("point", *names), measure, wanted, points=results.heads().height):
+        say(f"with all these seeds an interval is still wider than {wanted:.3g} of its mean: --seeds gives more")
 
 
 def _draw(results: SweepResults, measures: list[str], width_mm: float | None) -> None:

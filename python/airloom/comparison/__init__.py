@@ -15,6 +15,7 @@ from pathlib import Path
 
 from airloom.comparison.result import Comparison, FirstDifference, letters
 from airloom.errors import UsageError
+from airloom.fields import did_you_mean
 
 __all__ = ["Comparison", "FirstDifference", "compare"]
 
@@ -25,8 +26,9 @@ _KINDS = {"run.json": "runs", "sweep.json": "sweeps"}
 def compare(*paths: Path | str, measures: Sequence[str] = ()) -> Comparison:
     """Holds results against the first of them: folders of runs, of sweeps or of loads, or captures.
 
-    `measures` are those that are wanted of sweeps, by default the ones that their overview shows. Raises `UsageError`
-    if there are fewer than two, or of more than one kind.
+    `measures` are those that are wanted, by default of sweeps those that their overview shows, else all. Raises
+    `UsageError` if there are fewer than two results, or of more than one kind, or if they do not measure something of
+    that name.
     """
     if len(paths) < 2:
         raise UsageError("it takes two results to compare")
@@ -37,15 +39,24 @@ def compare(*paths: Path | str, measures: Sequence[str] = ()) -> Comparison:
     if len(set(kinds)) > 1:
         named = ", ".join(f"{place} is of {kind}" for place, kind in zip(places, kinds, strict=True))
         raise UsageError(f"only results of one kind are compared: {named}")
-    match kinds[0]:
+    if kinds[0] == "sweeps":
+        from airloom.comparison.sweeps import compare_sweeps
+
+        return compare_sweeps(places, measures)
+    found = _compare(kinds[0], places)
+    there = found.table["measure"].unique(maintain_order=True).to_list()
+    for measure in measures:
+        if measure not in there:
+            raise UsageError(f"none of these {kinds[0]} measures {measure!r}{did_you_mean(measure, there)}")
+    return found
+
+
+def _compare(kind: str, places: list[Path]) -> Comparison:
+    match kind:
         case "runs":
             from airloom.comparison.runs import compare_runs
 
             return compare_runs(places)
-        case "sweeps":
-            from airloom.comparison.sweeps import compare_sweeps
-
-            return compare_sweeps(places, measures)
         case "loads":
             from airloom.comparison.loads import compare_loads
 

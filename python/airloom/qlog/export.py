@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airloom import places
 from airloom.errors import CannotWrite, UsageError
 from airloom.qlog import dialects
 
@@ -29,8 +30,9 @@ def export(run: Run, dialect: str, place: Path) -> list[Path]:
     """
     from airloom.qlog import layers
 
-    if place.resolve() == run.folder.resolve():
-        raise UsageError(f"{place} is the run's own folder, whose files have the same names: choose another --out")
+    if there := places.held(place):
+        # Its own files have the same names; those of another run would be taken for that one's.
+        raise UsageError(f"{place} holds {there}: choose another --out")
     if dialect not in DIALECTS:
         raise UsageError(f"no form of qlog called {dialect!r}; valid: {', '.join(DIALECTS)}")
     made = []

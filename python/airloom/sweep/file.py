@@ -15,7 +15,8 @@ seeds = "1..20"
 ]
 ```
 
-The other keys are the options of `airloom sweep` with `_` for `-`.
+The other keys are options of `airloom sweep`, with `_` for `-`: how it is run, not what is shown of it. `tables` is a
+list of what `--table` names.
 """
 
 from __future__ import annotations
