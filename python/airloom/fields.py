@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +19,23 @@ def did_you_mean(name: str, valid: Iterable[str], quote: str = "") -> str:
     """
     close = get_close_matches(name, list(valid), 1)
     return f" (did you mean {quote}{close[0]}{quote}?)" if close else ""
+
+
+#: Files in TOML that are no scenarios, by the type of a key that only they have.
+_OTHER = {("scenario", str): "a sweep file: airloom sweep", ("gate", dict): "a gate file: airloom gate"}
+
+
+def other_file(text: bytes) -> str | None:
+    """What a file is that is no scenario, and the command that takes it.
+
+    >>> other_file(b'scenario = "umts-page"')
+    'a sweep file: airloom sweep'
+    """
+    try:
+        found = tomllib.loads(text.decode())
+    except (ValueError, RecursionError):
+        return None
+    return next((what for (key, kind), what in _OTHER.items() if isinstance(found.get(key), kind)), None)
 
 
 def unknown(key: str, valid: Collection[str], kind: str = "key") -> str:

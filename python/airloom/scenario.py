@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom import _core
+from airloom import _core, fields
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -94,7 +94,12 @@ def load(
     of this machine's loopback are reached, as `host.airloom`. Raises `UsageError` if there is no such file or name.
     """
     text, file = _find(str(name))
-    return parse(_as_understood(text), file, overrides, real, outside, loopback)
+    try:
+        return parse(_as_understood(text), file, overrides, real, outside, loopback)
+    except _core.ScenarioError:
+        if other := fields.other_file(text):
+            raise UsageError(f"{file} is no scenario, but {other} {file}") from None
+        raise
 
 
 def _as_understood(text: bytes) -> bytes:

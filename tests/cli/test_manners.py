@@ -225,3 +225,12 @@ def test_check_has_the_addresses_of_a_group_and_says_where_nothing_runs() -> Non
     lines = airloom("check", "untitled.toml").out.splitlines()
     assert all(line.strip() for line in lines)
     assert any(line.startswith("  host b: nothing runs here (") for line in lines)
+
+
+def test_a_file_for_another_command_is_told_by_what_it_is() -> None:
+    Path("loss.toml").write_text('scenario = "umts-page"\n')
+    Path("gates.toml").write_text('[gate.page]\nscenario = "umts-page"\nrules = ["pages == 1"]\n')
+    for verb in ("run", "check"):
+        assert airloom(verb, "loss.toml").err.endswith(" no scenario, but a sweep file: airloom sweep loss.toml\n")
+        assert airloom(verb, "gates.toml").err.endswith(" no scenario, but a gate file: airloom gate gates.toml\n")
+    assert "airloom gate gates.toml" in airloom("sweep", "gates.toml").err

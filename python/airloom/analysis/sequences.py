@@ -104,7 +104,8 @@ def _carries(numbers: NDArray[np.float64], more: NDArray[np.int64]) -> NDArray[n
     after = np.searchsorted(places, numbers, side="right")
     gap = np.append(places, np.inf)[after] - numbers
     opens = (numbers == numbers[0]) & (gap == 1)
-    return (more > _OPTIONS) | ((more > 0) & (gap <= more) & ~opens)
+    carries: NDArray[np.bool_] = (more > _OPTIONS) | ((more > 0) & (gap <= more) & ~opens)
+    return carries
 
 
 def unwrapped(numbers: pl.Series, modulus: int) -> NDArray[np.float64]:
