@@ -518,3 +518,21 @@ def test_what_a_killed_run_left_is_removed_by_the_next_one_and_what_is_held_stay
         assert all(path.is_dir() for path in kept)
         assert (tmp_path / f".link.{here}-{gone.pid}.partial").is_symlink()
     assert Folder(tmp_path / "page", "1").place.is_dir()
+
+
+def test_no_file_of_a_result_and_nothing_that_is_read_is_written_over(tmp_path: Path) -> None:
+    page = al.load("umts-page").run(out=tmp_path / "page")
+    deck, summary = tmp_path / "deck.wml", page.folder / "summary.json"
+    deck.write_text("<wml><card><p>Hello</p></card></wml>")
+    scenario = tmp_path / "own.toml"
+    scenario.write_text("[hosts]\n")
+    before = [file.read_bytes() for file in (deck, summary, scenario)]
+    for words in (
+        ["wap", "compile", deck, "-o", deck],
+        ["report", page.folder, "--out", summary],
+        ["compare", page.folder, page.folder, "--html", page.folder / "pages.parquet"],
+        ["shrink", scenario, "--unless", "pages == 1", "--out", scenario],
+    ):
+        done = inside(*words)
+        assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    assert [file.read_bytes() for file in (deck, summary, scenario)] == before

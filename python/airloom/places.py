@@ -159,6 +159,15 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
+def check_file(path: Path, source: Path | str | None = None) -> None:
+    """Raises `UsageError` if a file that is asked for is the `source` of what it shall hold, or a part of a result."""
+    if source is not None and path.exists() and Path(source).exists() and path.samefile(source):
+        raise UsageError(f"{path} is what is read: choose another place for what is written")
+    is_part = path.suffix == ".parquet" or path.name in (*_MANIFESTS, "summary.json", "trace.pcapng", "sessions.json")
+    if is_part and held(path.parent):
+        raise UsageError(f"{path} belongs to the result in {path.parent}: choose another name")
+
+
 def _entries(place: Path) -> list[Path]:
     with creating(place):
         return list(place.iterdir())

@@ -11,6 +11,7 @@ import typer
 from airloom import digest
 from airloom.cli import common
 from airloom.cli.terminal import emit, print_json, print_table, quoted, say, verdict_follows
+from airloom.places import check_file
 
 if TYPE_CHECKING:
     from airloom.comparison import Comparison
@@ -50,6 +51,8 @@ def compare(
     """Prints what differs, with intervals where there are seeds, and the first packet that is not the same."""
     from airloom.comparison import compare as comparison
 
+    if html is not None:
+        check_file(html)
     found = comparison(*results, measures=measure or ())
     if html is not None:
         from airloom.places import command, write_whole

@@ -10,6 +10,7 @@ import typer
 from airloom.cli import common, names
 from airloom.cli.terminal import busy, emit, interruptible, print_json, quoted, say
 from airloom.errors import CannotWrite, UsageError
+from airloom.places import check_file
 
 
 def export(
@@ -40,6 +41,8 @@ def export(
         raise UsageError("say what is wanted: --qlog draft|qvis, --keylog FILE")
     if qlog is None and out is not None:
         raise UsageError("--out: that is where --qlog goes")
+    if keylog is not None:
+        check_file(keylog)
     run = Run(folder)
     made: list[Path] = []
     if qlog is not None:

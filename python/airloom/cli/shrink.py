@@ -10,6 +10,7 @@ import typer
 from airloom.cli import common, names
 from airloom.cli.terminal import emit, interruptible, print_json, quoted, say, steps
 from airloom.errors import UsageError
+from airloom.places import check_file
 
 
 def shrink(
@@ -34,6 +35,8 @@ def shrink(
 
     if (unless is None) == (not command):
         raise UsageError("say when it fails: `-- COMMAND`, or --unless RULE, and not both")
+    if out is not None:
+        check_file(out, run)
     overrides = common.overrides(settings or [])
     if (Path(run) / "run.json").is_file():
         from airloom.replay import scenario_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from airloom.errors import UsageError
-from airloom.places import write_whole
+from airloom.places import check_file, write_whole
 
 #: What a report is called unless told.
 NAME = "report.html"
@@ -26,6 +26,7 @@ def build(folder: Path | str, out: Path | str | None = None) -> Path:
     """
     place = Path(folder)
     target = Path(out) if out is not None else place / NAME
+    check_file(target)
     write_whole(target, _text(place, target))
     return target
 

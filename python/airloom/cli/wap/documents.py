@@ -12,6 +12,7 @@ from airloom._core import wap_compile, wap_decompile
 from airloom.cli import common
 from airloom.cli.terminal import emit_octets, print_json, quoted, say, say_error
 from airloom.errors import UsageError
+from airloom.places import check_file
 
 _VERSIONS = ("1.1", "1.2", "1.3")
 
@@ -29,7 +30,7 @@ def compile_(
     """WML, SI, SL or CO to WBXML. What is odd about the document is said with its line and column."""
     if wbxml is not None and wbxml not in _VERSIONS:
         raise UsageError(f"no WBXML version {wbxml!r}; valid: {', '.join(_VERSIONS)}")
-    text = common.read(source)
+    text = _read(source, out)
     try:
         octets, warnings = wap_compile(text, charset, wbxml)
     except ValueError as error:
@@ -47,10 +48,16 @@ def compile_(
         say(f"{len(text)} octets -> {len(octets)}   next: airloom wap decompile {quoted(out or '-')}")
 
 
+def _read(source: Path, out: Path | None) -> bytes:
+    if out is not None:
+        check_file(out, source)
+    return common.read(source)
+
+
 def decompile(source: In, out: Out = None) -> None:
     """WBXML to readable text."""
     try:
-        text = wap_decompile(common.read(source))
+        text = wap_decompile(_read(source, out))
     except ValueError as error:
         raise UsageError(f"{quoted(source)}: {error}") from None
     if out is None:
