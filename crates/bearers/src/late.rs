@@ -8,15 +8,20 @@ use airloom_base::{Direction, Instant, Packet, Station};
 pub(crate) type Delivery = (Direction, Station, Packet);
 
 /// Packets that wait at their host: those of one moment leave in the order in which they came.
-#[derive(Default)]
-pub(crate) struct Late {
-    packets: BTreeMap<(Instant, u64), Delivery>,
+pub(crate) struct Late<D = Delivery> {
+    packets: BTreeMap<(Instant, u64), D>,
     came: u64,
 }
 
-impl Late {
+impl<D> Default for Late<D> {
+    fn default() -> Self {
+        Late { packets: BTreeMap::new(), came: 0 }
+    }
+}
+
+impl<D> Late<D> {
     /// One more, which leaves at this time.
-    pub(crate) fn push(&mut self, at: Instant, delivery: Delivery) {
+    pub(crate) fn push(&mut self, at: Instant, delivery: D) {
         self.packets.insert((at, self.came), delivery);
         self.came += 1;
     }
@@ -27,13 +32,18 @@ impl Late {
     }
 
     /// One that has left by now.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Delivery> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<D> {
         self.next().filter(|at| *at <= now)?;
         self.packets.pop_first().map(|(_, delivery)| delivery)
     }
 
     /// Takes all of them out, in order.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = Delivery> + use<> {
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = D> + use<D> {
         std::mem::take(&mut self.packets).into_values()
+    }
+
+    /// Those that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &D> {
+        self.packets.values()
     }
 }

@@ -1,6 +1,6 @@
 //! What links count of the packets they carry.
 
-use airloom_base::{Duration, Histogram, Passed, Summary};
+use airloom_base::{Direction, Duration, Histogram, Packet, Passed, Summary};
 
 /// Packets of one direction.
 #[derive(Default)]
@@ -48,4 +48,62 @@ impl Traffic {
             }
         }
     }
+}
+
+/// What stands around a link and takes of what it carries: counts of one direction.
+#[derive(Clone, Copy, Default)]
+pub struct Taken {
+    /// Datagrams that came out of the link and were lost behind it, and their octets.
+    lost: u64,
+    lost_octets: u64,
+    /// Those that it was not given.
+    refused: u64,
+}
+
+impl Taken {
+    /// Lost behind the link.
+    pub fn lose(&mut self, packet: &Packet) {
+        self.lost += 1;
+        self.lost_octets += packet.wire_len() as u64;
+    }
+
+    /// Lost in front of it.
+    pub fn refuse(&mut self) {
+        self.refused += 1;
+    }
+}
+
+/// What a link counts, where not all that it took for delivered has arrived: what was `taken` is lost, and what still waits
+/// at its far end, `held`, is neither.
+pub fn without<'a>(
+    mut link: Summary,
+    taken: [Taken; 2],
+    held: impl Iterator<Item = (Direction, &'a Packet)>,
+) -> Summary {
+    let mut waiting = [(0_u64, 0_u64); 2];
+    for (direction, packet) in held {
+        let (packets, octets) = &mut waiting[direction as usize];
+        (*packets, *octets) = (*packets + 1, *octets + packet.wire_len() as u64);
+    }
+    let mut more = |name: &str, change: f64| {
+        let before = link.values.get(name).copied();
+        link.set_some(name, before.map(|before| before + change));
+    };
+    for direction in Direction::BOTH {
+        let (name, of) = (direction.name(), taken[direction as usize]);
+        let (packets, octets) = waiting[direction as usize];
+        more(&format!("{name}.packets"), of.refused as f64);
+        more(&format!("{name}.delivered"), -((of.lost + packets) as f64));
+        more(&format!("{name}.delivered_bytes"), -((of.lost_octets + octets) as f64));
+        more(&format!("{name}.lost"), (of.lost + of.refused) as f64);
+        // Wires say it for both directions at once, too.
+        more("lost", (of.lost + of.refused) as f64);
+    }
+    for direction in Direction::BOTH {
+        let of = |what: &str| link.values.get(&format!("{}.{what}", direction.name())).copied();
+        if let (Some(_), Some(lost), Some(packets)) = (of("lost_share"), of("lost"), of("packets")) {
+            link.set(&format!("{}.lost_share", direction.name()), lost / packets);
+        }
+    }
+    link
 }

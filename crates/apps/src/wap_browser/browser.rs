@@ -118,9 +118,9 @@ impl Browser {
         places: &Whereabouts,
         stream: impl Fn(&str) -> Stream,
     ) -> Result<Self, ConfigError> {
-        for (key, time) in [("timeout", config.timeout), ("repeat_after", config.repeat_after)] {
-            ConfigError::when(time.is_zero(), key, "must be above 0s")?;
-        }
+        ConfigError::when(config.timeout.is_zero(), "timeout", "must be above 0s")?;
+        let is_hasty = config.repeat_after < Duration::from_millis(1);
+        ConfigError::when(is_hasty, "repeat_after", "must be at least 1ms")?;
         ConfigError::when(config.method_mor == 0, "method_mor", "must be at least 1")?;
         for (key, size) in [("client_sdu", config.client_sdu), ("server_sdu", config.server_sdu)] {
             ConfigError::when(size.0 > u64::from(u32::MAX), key, "has 32 bits")?;

@@ -46,7 +46,8 @@ pub use nat::Nat;
 use nat::Translator;
 use strike::Luck;
 
-use crate::late::Late;
+use crate::late::{Delivery, Late};
+use crate::traffic::{self, Taken};
 
 /// What one station meets in one direction.
 struct Lane {
@@ -89,9 +90,12 @@ pub struct Faulty {
     /// By direction, then station.
     lanes: [Vec<Lane>; 2],
     counts: [Counts; 2],
+    /// What came to the link, or out of it, and does not arrive.
+    taken: [Taken; 2],
     nat: Option<Translator>,
     points: Option<[Point; 2]>,
-    held: Late,
+    /// What waits at the far end; is it a copy?
+    held: Late<(Delivery, bool)>,
     /// Up to when packets have been handed over.
     now: Instant,
 }
@@ -139,6 +143,7 @@ impl Faulty {
             on: [true; Fault::ALL.len()],
             lanes,
             counts: Default::default(),
+            taken: Default::default(),
             nat,
             points,
             held: Late::default(),
@@ -231,13 +236,14 @@ impl Faulty {
         counts.reordered += u64::from(late.is_some());
         counts.duplicated += u64::from(again.is_some());
         let copy = again.map(|later| (now + later, packet.duplicate()));
-        self.held.push(now + late.unwrap_or(Duration::ZERO), (direction, station, packet));
+        self.held.push(now + late.unwrap_or(Duration::ZERO), ((direction, station, packet), false));
         if let Some((at, copy)) = copy {
-            self.held.push(at, (direction, station, copy));
+            self.held.push(at, ((direction, station, copy), true));
         }
     }
 
-    fn lose(&self, cx: &mut Cx, d: Direction, packet: &Packet, why: Why) -> Option<Packet> {
+    fn lose(&mut self, cx: &mut Cx, d: Direction, packet: &Packet, why: Why) -> Option<Packet> {
+        self.taken[d as usize].lose(packet);
         self.record(cx, d, Event::Drop, packet, why);
         None
     }
@@ -245,6 +251,10 @@ impl Faulty {
     /// The translator did not let it pass.
     fn refuse(&mut self, cx: &mut Cx, d: Direction, packet: &Packet) {
         self.counts[d as usize].not_translated += 1;
+        match d {
+            Direction::Uplink => self.taken[d as usize].lose(packet),
+            Direction::Downlink => self.taken[d as usize].refuse(),
+        }
         self.record(cx, d, Event::Drop, packet, ("no binding", None));
     }
 
@@ -276,7 +286,7 @@ impl Bearer for Faulty {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        self.held.pop(self.now)
+        self.held.pop(self.now).map(|(delivery, _)| delivery)
     }
 
     delegate! {
@@ -303,9 +313,12 @@ impl Bearer for Faulty {
         self.link.apply(cx, part, change)?;
         self.take(cx);
         if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
-            for (direction, _, packet) in self.held.take() {
+            for ((direction, _, packet), is_copy) in self.held.take() {
                 self.counts[direction as usize].cut += 1;
-                self.lose(cx, direction, &packet, ("link down", None));
+                if !is_copy {
+                    self.taken[direction as usize].lose(&packet);
+                }
+                self.record(cx, direction, Event::Drop, &packet, ("link down", None));
             }
         }
         Ok(())
@@ -338,7 +351,13 @@ impl Bearer for Faulty {
     }
 
     fn summarise(&self, out: &mut Summary) {
-        self.link.summarise(out);
+        let mut link = Summary::default();
+        self.link.summarise(&mut link);
+        let held = self.held.waiting().filter(|(_, is_copy)| !is_copy);
+        let held = held.map(|((direction, _, packet), _)| (*direction, packet));
+        for (name, value) in traffic::without(link, self.taken, held).values.iter() {
+            out.set(name, *value);
+        }
         let config = &self.config;
         let numbered = config.drop_list.is_some() || config.drop.is_some() || config.corrupt.is_some();
         let disorder = config.reordering.is_some() || config.duplication.is_some();

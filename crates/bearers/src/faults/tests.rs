@@ -87,6 +87,45 @@ fn exactly_the_listed_datagrams_vanish() {
 }
 
 #[test]
+fn what_vanishes_was_lost_and_not_delivered() {
+    for bearer in ["umts-dch", "wireline"] {
+        let faults = json!({
+            "drop": { "rate": "20%" }, "mtu": 500, "drop_list": { "uplink": [1] }, "duplication": { "probability": "30%", "delay": "1ms" },
+        });
+        let mut bench = over(bearer, faults, 1).unwrap();
+        let mut arrived = BTreeMap::new();
+        for n in 0..100 {
+            let packet =
+                datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), if n % 10 == 0 { 600 } else { 100 });
+            let id = bench.pass(Direction::Uplink, 0, packet);
+            bench.finish();
+            arrived.extend(bench.out.drain(..).map(|(.., packet)| (id, packet.wire_len() as f64)));
+        }
+        let value = |name: &str| bench.value(&format!("uplink.{name}"));
+        let delivered = arrived.len() as f64;
+        assert!(delivered < 85.0, "{bearer}");
+        assert_eq!((value("packets"), value("lost")), (100.0, 100.0 - delivered), "{bearer}");
+        if bearer == "wireline" {
+            assert_eq!(bench.value("lost"), 100.0 - delivered);
+        } else {
+            let octets: f64 = arrived.values().sum();
+            assert_eq!((value("delivered"), value("delivered_bytes")), (delivered, octets));
+            assert_eq!(value("lost_share"), value("lost") / 100.0);
+        }
+    }
+}
+
+#[test]
+fn what_a_translator_does_not_let_in_came_to_the_link_and_was_lost() {
+    let mut bench = faulty(json!({ "nat": { "first": "1s" } }));
+    assert_eq!((up(&mut bench, 100), down(&mut bench, 100)), (1, 1));
+    bench.handle(Instant::ZERO + Duration::from_secs(2));
+    assert_eq!(down(&mut bench, 100), 0);
+    assert_eq!((bench.value("downlink.packets"), bench.value("downlink.lost")), (2.0, 1.0));
+    assert_eq!(bench.value("lost"), 1.0);
+}
+
+#[test]
 fn what_is_switched_off_does_nothing_and_its_numbers_go_on() {
     let kinds = [Fault::DropList, Fault::Drop, Fault::Corrupt];
     let through = |on: fn(usize) -> bool| {

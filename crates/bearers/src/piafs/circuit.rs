@@ -370,7 +370,7 @@ impl cell::Mobile for Circuit {
             return ObservedFrame::dropped(cx, way.points.tx, direction, &packet, "queue full");
         }
         way.tap.push(Sdu { packet, since: cx.now }, cx.now);
-        traffic.queue_max = traffic.queue_max.max(way.tap.backlog().1);
+        traffic.queue_max = traffic.queue_max.max(way.tap.queued());
     }
 
     /// Arrivals, then the interval.

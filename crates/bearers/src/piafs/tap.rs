@@ -94,6 +94,11 @@ impl Tap {
         ((self.queue.len() + waiting) as u32, self.queued + self.end() - self.taken)
     }
 
+    /// Octets of packets that wait in the host's queue.
+    pub fn queued(&self) -> u64 {
+        self.queued
+    }
+
     /// Would the host's queue refuse a packet of so many octets?
     pub fn refuses(&self, limit: QueueLimit, octets: u64) -> bool {
         limit.refuses(self.queue.len(), self.queued, octets)

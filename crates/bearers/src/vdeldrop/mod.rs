@@ -36,6 +36,7 @@ use smart_default::SmartDefault;
 
 use crate::late::Late;
 use crate::nested::Nested;
+use crate::traffic::{self, Taken};
 use phases::Phases;
 pub use phases::{First, Length};
 
@@ -103,9 +104,8 @@ struct Element {
     met: u64,
     dropped: u64,
     delayed: u64,
-    /// What the link below delivered and nobody got, dropped here or held here when the link went down; its octets.
-    gone: u64,
-    gone_octets: u64,
+    /// What the link below delivered and nobody got, dropped here or held here when the link went down.
+    taken: Taken,
     /// When the last packet is handed over.
     latest: Instant,
     point: Point,
@@ -192,32 +192,6 @@ impl Vdeldrop {
     }
 }
 
-impl Vdeldrop {
-    /// What the link below counts, where what it took for delivered and this element lost is lost.
-    fn without_what_is_gone(&self, mut below: Summary) -> Summary {
-        let mut more = |name: &str, change: f64| {
-            let before = below.values.get(name).copied();
-            below.set_some(name, before.map(|before| before + change));
-        };
-        for (direction, element) in Direction::BOTH.iter().zip(&self.elements) {
-            let Some(element) = element else { continue };
-            let (name, gone) = (direction.name(), element.gone as f64);
-            more(&format!("{name}.delivered"), -gone);
-            more(&format!("{name}.delivered_bytes"), -(element.gone_octets as f64));
-            more(&format!("{name}.lost"), gone);
-            // Wires say it for both directions at once, too.
-            more("lost", gone);
-        }
-        for direction in Direction::BOTH {
-            let of = |what: &str| below.values.get(&format!("{}.{what}", direction.name())).copied();
-            if let (Some(_), Some(lost), Some(packets)) = (of("lost_share"), of("lost"), of("packets")) {
-                below.set(&format!("{}.lost_share", direction.name()), lost / packets);
-            }
-        }
-        below
-    }
-}
-
 impl Element {
     fn new(config: &Config, direction: Direction, parts: &mut Parts) -> Element {
         let chance = match config.every {
@@ -239,8 +213,7 @@ impl Element {
             met: 0,
             dropped: 0,
             delayed: 0,
-            gone: 0,
-            gone_octets: 0,
+            taken: Taken::default(),
             latest: Instant::ZERO,
             point,
         }
@@ -263,8 +236,7 @@ impl Element {
     }
 
     fn loses(&mut self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
-        self.gone += 1;
-        self.gone_octets += packet.wire_len() as u64;
+        self.taken.lose(packet);
         let facts =
             || PacketFacts { reason: Some(reason), ..PacketFacts::of(packet, "ip", Event::Drop, direction) };
         cx.records.packet(cx.now, self.point, facts, |out| airloom_wire::edge::egress(packet, out));
@@ -339,7 +311,9 @@ impl Bearer for Vdeldrop {
     fn summarise(&self, out: &mut Summary) {
         let mut below = Summary::default();
         self.below.summarise(&mut below);
-        for (name, value) in self.without_what_is_gone(below).values.iter() {
+        let taken = self.elements.each_ref().map(|each| each.as_ref().map_or(Taken::default(), |e| e.taken));
+        let held = self.held.waiting().map(|(direction, _, packet)| (*direction, packet));
+        for (name, value) in traffic::without(below, taken, held).values.iter() {
             out.set(name, *value);
         }
         for direction in Direction::BOTH {

@@ -1,4 +1,4 @@
-use airloom_base::{Change, Direction, Instant, LinkState, Outbox, Parts};
+use airloom_base::{Change, Direction, Duration, Instant, LinkState, Outbox, Parts};
 use airloom_testkit::Bench;
 use serde_json::{Value, json};
 
@@ -50,6 +50,22 @@ fn what_is_dropped_was_lost_and_not_delivered() {
             assert_eq!(value("lost_share"), 0.5);
         }
     }
+}
+
+#[test]
+fn what_is_still_held_is_neither_delivered_nor_lost() {
+    let config =
+        json!({ "delay": { "law": { "fixed": 5 } }, "first": "on", "over": "umts-dch", "at": "both" });
+    let mut bench = link_of(1, &config);
+    bench.send(Direction::Downlink, 100);
+    bench.run_until(Instant::ZERO + Duration::from_secs(2));
+    let value = |bench: &Bench, name: &str| bench.value(&format!("downlink.{name}"));
+    assert_eq!(
+        (value(&bench, "packets"), value(&bench, "delivered"), value(&bench, "lost")),
+        (1.0, 0.0, 0.0)
+    );
+    bench.run_until(Instant::ZERO + Duration::from_secs(9));
+    assert_eq!((value(&bench, "delivered"), value(&bench, "lost")), (1.0, 0.0));
 }
 
 #[test]

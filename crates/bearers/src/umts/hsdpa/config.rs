@@ -54,7 +54,8 @@ pub struct UmtsHsdpaConfig {
     /// One-way delay between RNC and Node B.
     #[default(Duration::from_millis(10))]
     pub iub_delay: Duration,
-    /// RLC payload rate of a mobile's uplink, a dedicated channel: 8, 16, 32, 64, 128, 144, 256 or 384 kbit/s.
+    /// RLC payload rate of a mobile's uplink, a dedicated channel: 32, 64, 128, 256 or 384 kbit/s; 8, 16 and 144 too
+    /// with `pdu_octets = 42`, others with an `uplink_tti`.
     #[default(UmtsDchConfig::default().rate.uplink)]
     pub uplink_rate: Rate,
     /// Transmission time interval of the uplink; the reference bearer's if not given.
@@ -194,6 +195,8 @@ impl UmtsHsdpaConfig {
                 && matches!(key.as_str(), "rate" | "tti" | "loss")
             {
                 key.insert_str(0, "uplink_");
+                error.message =
+                    error.message.replace("`rate`, `tti`", "`uplink_rate`, `uplink_tti`, `pdu_octets`");
             }
             error
         })?;
