@@ -19,8 +19,9 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from airloom.wap import Client, parse_gateway
+from airloom.wap.context import Context, Fetch
 from airloom.wap.mail import Letter, Letters, MailServer, Noticer, Post
-from airloom.wap.mail.decks import inbox, letter
+from airloom.wap.mail.decks import inbox, letter, write
 from airloom.wap.pap import Initiator
 from airloom.wap.receiver import Receiver
 from airloom.wap.service import Indication, parse
@@ -241,6 +242,26 @@ def test_long_lists_and_letters_are_cut() -> None:
         assert len(wap_compile(deck.encode())[0]) < 1_400
     assert "from=700" in letter(long, 0)
     assert "Re: Re:" not in letter(long, 0)
+
+
+def test_an_answer_begins_with_nothing_of_the_one_before() -> None:
+    from airloom._core import wap_compile, wap_decompile
+
+    context = Context()
+    shown = []
+    context.open("http://m/write")
+    for to, subject in [("a@example.org", "Re: costs $(much)"), ("b@example.org", "Re: <2> & $x"), ("", "")]:
+        # As a phone has it: compiled by a gateway.
+        deck = wap_decompile(wap_compile(write(to, subject).encode(), None, None)[0])
+        assert context.fetched(deck) is None
+        values = context.variables
+        shown.append((values.get("to"), values.get("subject"), values.get("text", "")))
+        context.enter(3, "Dear A")
+        assert isinstance(context.reload(), Fetch)
+        assert context.fetched(deck) is None
+        assert context.variables["text"] == "Dear A"
+        context.open("http://m/write") if not to else context._go("/write?to=x")
+    assert shown == [("a@example.org", "Re: costs $(much)", ""), ("b@example.org", "Re: <2> & $x", ""), ("", "", "")]
 
 
 def test_a_notice_is_said_again_until_a_gateway_takes_it(tmp_path: Path) -> None:

@@ -75,10 +75,13 @@ def letter(one: Letter, begin: int) -> str:
 def write(to: str = "", subject: str = "") -> str:
     """A form; the phone posts it to /send."""
     fields = (("To", "to", to), ("Subject", "subject", subject), ("Text", "text", ""))
-    inputs = [f'{label}: <input name="{name}" value={_value(value)}/>' for label, name, value in fields]
+    # An input's own value holds only while its variable has none (WAP-191, 11.6.3): the last form's would stay.
+    begun = "".join(f'<setvar name="{name}" value={_value(value)}/>' for _, name, value in fields)
+    event = f'<onevent type="onenterforward"><refresh>{begun}</refresh></onevent>'
+    inputs = [f'{label}: <input name="{name}"/>' for label, name, _ in fields]
     posted = "".join(f'<postfield name="{name}" value="$({name})"/>' for _, name, _ in fields)
     go = f'<go href="/send" method="post" accept-charset="utf-8">{posted}</go>'
-    return _deck("Write", f'<do type="accept" label="Send">{go}</do>' + _lines(inputs))
+    return _deck("Write", event + f'<do type="accept" label="Send">{go}</do>' + _lines(inputs))
 
 
 def told(title: str, text: str) -> str:
