@@ -128,6 +128,34 @@ def test_timers_run_once_and_tell_their_variable() -> None:
     assert opened('<card id="a"><timer value="0"/></card>').timer_s is None
 
 
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0025", 2.5),
+        ("9" * 9, 1e7),
+        ("9" * 400, 1e7),
+        ("9" * 5_000, 1e7),
+        ("0" * 5_000, None),
+        ("-1", None),
+        ("²", None),
+    ],
+)
+def test_a_timer_may_be_any_number(value: str, seconds: float | None) -> None:
+    assert opened(f'<card id="a"><timer value="{value}"/></card>').timer_s == seconds
+
+
+def test_numbers_of_any_length_spoil_no_card() -> None:
+    many = "9" * 5_000
+    context = opened(
+        f'<card id="a"><p><select iname="i" ivalue="{many};2"><option>A</option><option>B</option></select>'
+        f'<input name="n" maxlength="{many}"/><input name="m" maxlength="²"/></p></card>'
+    )
+    assert texts(context, "select") == ["B"]
+    context.enter(2, "text")
+    context.enter(3, "text")
+    assert context.variables == {"i": "2", "n": "text", "m": "text"}
+
+
 def test_templates_give_buttons_that_cards_may_shadow() -> None:
     context = opened(
         '<template><do type="options" name="up" label="Up"><go href="/"/></do>'
@@ -225,3 +253,5 @@ def test_expansion() -> None:
     variables = Variables({"a": "1 2", "_b": "x/y"})
     assert variables.expand("$a $(_b) $(a:e) $(a:unesc) $none$$ $") == "1 2 x/y 1%202 1 2 $ $"
     assert variables.expand("$a", "e") == "1%202"
+    variables = Variables({"a": "Gr%C3%BC%DFe%20%24%"})
+    assert variables.expand("$(a:unesc) $(a:U) $(a:n)") == "Grü�e $% Grü�e $% Gr%C3%BC%DFe%20%24%"

@@ -21,6 +21,8 @@ from airloom.wap.variables import Variables, check_format
 
 #: Cards that `back` remembers; older ones are forgotten.
 MOST_HISTORY = 100
+#: A timer that is set to more tenths of a second, some 116 days, has as many.
+MOST_TENTHS = 10**8
 #: Tasks that one thing the reader did may set off by events of cards, before the browser believes it is led in circles.
 MOST_STEPS = 20
 
@@ -84,7 +86,7 @@ class Context:
             return None
         value = self._variables.values.get(timer.get("name", "")) or self._expand(timer.get("value", "0"))
         # Tenths of a second; nothing else than a number above 0 starts it (WML 11.7).
-        return int(value) / 10 if value.isascii() and value.isdigit() and int(value) > 0 else None
+        return tenths / 10 if (tenths := _number(value, MOST_TENTHS)) else None
 
     def pieces(self) -> list[Piece]:
         """The shown card, to be laid out; numbers name what `follow`, `enter` and `choose` act on."""
@@ -136,8 +138,8 @@ class Context:
         element = self._element(number, "input")
         if text or element.get("emptyok") != "true":
             check_format(element.get("format", "*M"), text)
-        longest = element.get("maxlength", "")
-        if longest.isdigit() and len(text) > int(longest):
+        longest = _number(element.get("maxlength", ""), len(text))
+        if longest is not None and len(text) > longest:
             raise ValueError(f"at most {longest} characters")
         self._set(element.get("name", ""), text)
 
@@ -243,8 +245,8 @@ class Context:
         values = self._variables.values
 
         def by_number(text: str) -> list[int]:
-            numbers = [int(n) for n in text.split(";") if n.isascii() and n.isdigit()]
-            return [n for n in numbers if 1 <= n <= len(options)]
+            numbers = (_number(n, len(options) + 1) for n in text.split(";"))
+            return [n for n in numbers if n is not None and 1 <= n <= len(options)]
 
         def by_value(text: str) -> list[int]:
             wanted = [part for part in (text.split(";") if many else [text]) if part]
@@ -468,6 +470,15 @@ class _Pending:
 def _event(place: Element, event: str) -> Element | None:
     named = (e for e in place.findall("onevent") if e.get("type", "").lower() == event)
     return next(named, None)
+
+
+def _number(text: str, most: int) -> int | None:
+    """What a deck has where a number belongs: `most` if it is more, None if it is none."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    # More than 4,300 digits Python reads only if told to.
+    digits = text.lstrip("0") or "0"
+    return most if len(digits) > len(str(most)) else min(int(digits), most)
 
 
 def _name(do: Element) -> str:

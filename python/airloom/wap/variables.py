@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 _VARIABLE = re.compile(r"\$(?:\$|\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?::\s*([A-Za-z]+)\s*)?\)|([A-Za-z_][A-Za-z0-9_]*))")
 _CONVERSIONS: dict[str, Callable[[str], str]] = {
     "e": lambda text: quote(text, safe=""),
     "escape": lambda text: quote(text, safe=""),
+    "u": unquote,
+    "unesc": unquote,
 }
 
 
@@ -21,7 +23,7 @@ class Variables:
     values: dict[str, str] = field(default_factory=dict)
 
     def expand(self, text: str, convert: str | None = None) -> str:
-        """`$name`, `$(name)`, `$(name:e)` (escaped for addresses), `$$` a dollar sign."""
+        """`$name`, `$(name)`, `$(name:e)` (escaped for addresses), `$(name:u)` (the reverse), `$$` a dollar sign."""
 
         def value(found: re.Match[str]) -> str:
             name = found[1] or found[3]
