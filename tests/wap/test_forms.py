@@ -33,6 +33,19 @@ def test_fields_are_parts() -> None:
     assert names == ["name", "a%22b", "mark"]
 
 
+@pytest.mark.parametrize("charset", ["utf-16", "utf-16-le", "utf-32", "iso-8859-1"])
+def test_only_values_of_parts_are_in_another_character_set(charset: str) -> None:
+    # Two characters of UTF-16 are octets of a boundary.
+    fields = [("name", "Grüße"), ("mark", b"-airloom-0".decode("utf-16-le") if charset == "utf-16-le" else "")]
+    body, kind = forms.body(fields, "multipart/form-data", charset)
+    message = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + body)
+    parts = message.get_payload()
+    assert isinstance(parts, list)
+    values = [part.get_payload(decode=True).decode(part.get_content_charset()) for part in parts]  # type: ignore
+    assert values == [value for _, value in fields]
+    assert body.count(kind.partition("=")[2].encode()) == 3
+
+
 @pytest.mark.parametrize(
     ("go", "method", "url", "body"),
     [

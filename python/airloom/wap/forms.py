@@ -39,13 +39,14 @@ def body(fields: Fields, enctype: str = URLENCODED, accepted: str = "") -> tuple
 
 
 def _multipart(fields: Fields, charset: str) -> tuple[bytes, str]:
-    everything = "".join(value for _, value in fields)
-    boundary = next(mark for n in count() if (mark := f"airloom-{n}") not in everything)
-    lines: list[str] = []
-    for name, value in fields:
+    values = [value.encode(charset) for _, value in fields]
+    boundary = next(mark for n in count() if not any((mark := f"airloom-{n}").encode() in value for value in values))
+    body = b""
+    for (name, _), value in zip(fields, values, strict=True):
         # RFC 7578 (2): what would end the quoted name is escaped as in addresses.
         quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-        lines += [f"--{boundary}", f'Content-Disposition: form-data; name="{quoted}"']
-        lines += [f"Content-Type: text/plain; charset={charset}", "", value]
-    text = "\r\n".join([*lines, f"--{boundary}--", ""])
-    return text.encode(charset), f"{MULTIPART}; boundary={boundary}"
+        head = [f"--{boundary}", f'Content-Disposition: form-data; name="{quoted}"']
+        head += [f"Content-Type: text/plain; charset={charset}", "", ""]
+        # Heads are read before the character set is known.
+        body += "\r\n".join(head).encode() + value + b"\r\n"
+    return body + f"--{boundary}--\r\n".encode(), f"{MULTIPART}; boundary={boundary}"
