@@ -529,6 +529,35 @@ fn an_unknown_peer_can_be_made_to_prove_where_it_is() {
     assert_eq!(pair.heard(0)[1].1, Indication::Result(octets(9_000)));
 }
 
+fn verifying() -> Config {
+    Config { verify_unknown: true, ..Config::default() }
+}
+
+#[test]
+fn a_verified_request_whose_end_was_lost_is_repeated_with_the_answer_to_the_question() {
+    // Its third packet is lost; the responder has the answer and waits.
+    let lost = |n| if n == 2 { LOST } else { WELL };
+    let mut pair = Pair::new(verifying(), lost).answering(Duration::ZERO, octets(100));
+    pair.invoke(Class::WithResult, octets(3_500));
+    let pair = pair.drive();
+    assert_eq!(pair.octets()[3..5], [(100, 1, 0x1C), (200, 0, 0x1C)]);
+    let again = [(3200, 0, 0x1C | RID), (3200, 0, 0x08 | RID), (3200, 0, 0x2A | RID)];
+    assert_eq!(pair.octets()[5..8], again);
+    assert_eq!(pair.heard(0)[1], (3400, Indication::Result(octets(100))));
+}
+
+#[test]
+fn a_verified_request_of_several_groups_survives_a_lost_packet_and_what_was_said_of_it() {
+    // A packet in the middle, and the negative acknowledgement.
+    let lost = |n| if [1, 5].contains(&n) { LOST } else { WELL };
+    let mut pair = Pair::new(verifying(), lost).answering(Duration::ZERO, octets(100));
+    pair.invoke(Class::WithResult, octets(6_000));
+    let pair = pair.drive();
+    assert_eq!(pair.sent[5].2.as_ref(), [0x38, 0x80, 1, 1, 1]);
+    assert_eq!(pair.heard(0)[1].1, Indication::Result(octets(100)));
+    assert_eq!(pair.heard(1).len(), 2);
+}
+
 #[test]
 fn other_versions_and_contradictions_are_aborted() {
     let mut end = Alone(Provider::new(Config::default(), 1));

@@ -33,7 +33,7 @@ pub struct Initiator {
     /// The Invoke, until it has arrived.
     invoke: Option<Transfer>,
     confirmed: bool,
-    /// The verification was answered; repeat that rather than the Invoke.
+    /// The verification was answered; that is repeated, too, and in the place of an Invoke in one packet.
     tok_sent: bool,
     result: Arriving,
     /// AEC: expirations of A while the user is waited for.
@@ -216,7 +216,9 @@ impl Initiator {
         let again = invoke.timed_out(act, |invoke, act| {
             if tok {
                 act.send(&Pdu::new(tid, true, Kind::Ack { verify: true }));
-            } else {
+            }
+            // Of one packet the responder has all that it asked about, of several it may lack some.
+            if !tok || invoke.is_segmented() {
                 invoke.repeat_last(act);
             }
         });

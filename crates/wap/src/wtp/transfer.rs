@@ -184,6 +184,11 @@ impl Transfer {
         }
     }
 
+    /// Has the message more than one packet?
+    pub fn is_segmented(&self) -> bool {
+        self.sending.is_segmented()
+    }
+
     fn pdu(&self, segment: Segment, repeated: bool) -> Pdu {
         let Segment { psn, trailer, data } = segment;
         let mut items = Vec::new();
