@@ -506,7 +506,7 @@ fn an_invoke_that_was_overtaken_and_verified_does_not_let_a_copy_of_the_other_on
     let mut end = Alone(Provider::new(Config::default(), 1));
     // The fifth was lost; it comes again after the sixth.
     assert_eq!(end.says(0.0, invoke(6, false, false)), []);
-    assert_eq!(end.says(5.0, invoke(5, false, true)), [Pdu::new(0x8005, true, VERIFY)]);
+    assert_eq!(end.says(5.0, invoke(5, false, true)), [Pdu::new(0x8005, false, VERIFY)]);
     assert_eq!(end.says(5.2, Pdu::new(5, false, VERIFY)), []);
     assert_eq!(end.told(), [invoked(Class::WithResult), invoked(Class::WithResult)]);
     let sixth = Transaction { role: Role::Responder, peer: client(), tid: 6 };
@@ -556,6 +556,31 @@ fn a_verified_request_of_several_groups_survives_a_lost_packet_and_what_was_said
     assert_eq!(pair.sent[5].2.as_ref(), [0x38, 0x80, 1, 1, 1]);
     assert_eq!(pair.heard(0)[1].1, Indication::Result(octets(100)));
     assert_eq!(pair.heard(1).len(), 2);
+}
+
+#[test]
+fn what_is_said_for_the_first_time_is_not_marked_as_repeated_whatever_it_answers() {
+    // The end of the first group was lost, and comes again after its interval.
+    let lost = |n| if n == 3 { LOST } else { WELL };
+    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9_000));
+    pair.invoke(Class::WithResult, request());
+    let pair = pair.drive();
+    assert_eq!(pair.octets()[4..6], [(3100, 1, 0x35), (3200, 0, 0x98)]);
+    assert_eq!((pair.ends[0].counters().resent, pair.ends[1].counters().resent), (0, 1));
+    assert_eq!(pair.ends[0].counters().groups_received, 2);
+    // Its acknowledgement was lost: that one is repeated, and the group counted once.
+    let lost = |n| if n == 4 { LOST } else { WELL };
+    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9_000));
+    pair.invoke(Class::WithResult, request());
+    let pair = pair.drive();
+    assert_eq!(pair.octets()[5..7], [(3100, 1, 0x35), (3200, 0, 0x98 | RID)]);
+    assert_eq!(pair.ends[0].counters().groups_received, 2);
+    // A long request whose end came at the second attempt.
+    let lost = |n| if n == 1 { LOST } else { WELL };
+    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9));
+    pair.invoke(Class::WithResult, octets(2_000));
+    let pair = pair.drive();
+    assert_eq!(pair.octets()[2..5], [(3000, 0, 0x08 | RID), (3000, 0, 0x2A | RID), (3100, 1, 0x98)]);
 }
 
 #[test]

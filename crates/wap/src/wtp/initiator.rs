@@ -157,7 +157,7 @@ impl Initiator {
             return self.stop();
         };
         self.timer.arm_after(act.now, act.config.wait);
-        if let Some(message) = self.result.answer(received, self.tid, repeated, act) {
+        if let Some(message) = self.result.answer(received, self.tid, act) {
             act.told.push(Indication::Result(message));
             self.state = State::ResultRespWait;
             self.expirations = 0;

@@ -144,7 +144,7 @@ impl Responder {
                 let asked = self.timer.is_armed();
                 let fits = self.invoke.message.packet(psn, trailer, repeated, data, room.min(UNVERIFIED));
                 if psn == 0 && (repeated || !asked) {
-                    act.send(&Pdu::new(self.tid, repeated, Kind::Ack { verify: true }));
+                    act.send(&Pdu::new(self.tid, repeated && asked, Kind::Ack { verify: true }));
                     self.timer.arm_after(act.now, act.config.wait);
                 }
                 if fits.is_none() {
@@ -152,7 +152,7 @@ impl Responder {
                 }
             }
             State::Listen => match self.invoke.message.packet(psn, trailer, repeated, data, room) {
-                Some(received) => self.received(received, repeated, act),
+                Some(received) => self.received(received, act),
                 None => self.refuse(Reason::MessageTooLarge, act),
             },
             State::InvokeRespWait | State::ResultWait | State::WaitTimeout => {
@@ -166,12 +166,12 @@ impl Responder {
         }
     }
 
-    fn received(&mut self, received: Received, repeated: bool, act: &mut Act) {
+    fn received(&mut self, received: Received, act: &mut Act) {
         // An initiator that vanishes in the middle is forgotten.
         self.timer.arm_after(act.now, act.config.wait);
-        if let Some(message) = self.invoke.answer(received, self.tid, repeated, act) {
+        if let Some(message) = self.invoke.answer(received, self.tid, act) {
             if self.invoke.last_psn.is_some() {
-                act.acknowledge(self.tid, self.invoke.last_psn, repeated);
+                act.acknowledge(self.tid, self.invoke.last_psn, false);
             }
             let (class, user_ack) = (self.class, self.user_ack);
             act.told.push(Indication::Invoke { class, user_ack, message });
@@ -200,8 +200,8 @@ impl Responder {
         }
         self.state = State::Listen;
         self.timer.arm_after(act.now, act.config.wait);
-        if let Some(received) = self.invoke.message.standing() {
-            self.received(received, false, act);
+        if let Some(received) = self.invoke.message.standing(false) {
+            self.received(received, act);
         }
     }
 

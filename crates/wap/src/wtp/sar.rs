@@ -156,8 +156,13 @@ impl Sending {
 pub enum Received {
     /// Nothing to answer.
     Quiet,
-    /// The group that ends with this packet is complete: acknowledge it.
-    GroupComplete(u8),
+    /// The group that ends with this packet is complete: acknowledge it, maybe again.
+    GroupComplete {
+        /// Its last packet.
+        end: u8,
+        /// That was said before.
+        again: bool,
+    },
     /// These packets of the group are missing.
     Missing(Vec<u8>),
     /// The message is complete, its last packet is this one.
@@ -193,7 +198,8 @@ impl Receiving {
         if self.packets.len() <= place {
             self.packets.resize(place + 1, None);
         }
-        if self.packets[place].is_some() {
+        let again = self.packets[place].is_some();
+        if again {
             if !(repeated && trailer.wants_answer()) {
                 return Some(Received::Quiet);
             }
@@ -209,8 +215,10 @@ impl Receiving {
         }
         Some(match self.group_end {
             // An earlier group was repeated, since its acknowledgement was lost.
-            Some((end, _)) if trailer.wants_answer() && psn < end => Received::GroupComplete(psn),
-            Some((end, _)) if trailer.wants_answer() || psn < end => match self.standing() {
+            Some((end, _)) if trailer.wants_answer() && psn < end => {
+                Received::GroupComplete { end: psn, again }
+            }
+            Some((end, _)) if trailer.wants_answer() || psn < end => match self.standing(again) {
                 // Asked for once when the group ended; what then fills one of several holes is no reason to ask again.
                 Some(Received::Missing(_)) if !trailer.wants_answer() => Received::Quiet,
                 standing => standing.unwrap_or(Received::Quiet),
@@ -219,13 +227,13 @@ impl Receiving {
         })
     }
 
-    /// What is to be said of all that was received so far, if a group has ended.
-    pub fn standing(&self) -> Option<Received> {
+    /// What is to be said of all that was received so far, if a group has ended; `again`, if it was said before.
+    pub fn standing(&self, again: bool) -> Option<Received> {
         let (end, last) = self.group_end?;
         let missing = self.missing(end);
         Some(match (missing.is_empty(), last.ends_message()) {
             (true, true) => Received::Complete(end),
-            (true, false) => Received::GroupComplete(end),
+            (true, false) => Received::GroupComplete { end, again },
             (false, _) => Received::Missing(missing),
         })
     }
@@ -331,8 +339,8 @@ mod tests {
         };
         assert_eq!(take(2, false), Received::Missing(vec![0, 1]));
         assert_eq!(take(0, true), Received::Quiet);
-        assert_eq!(take(1, true), Received::GroupComplete(2));
-        assert_eq!(take(2, true), Received::GroupComplete(2));
+        assert_eq!(take(1, true), Received::GroupComplete { end: 2, again: false });
+        assert_eq!(take(2, true), Received::GroupComplete { end: 2, again: true });
     }
 
     #[test]
@@ -348,7 +356,8 @@ mod tests {
         // A copy of the end made by the network: what is missing was said.
         assert_eq!(take(2, false), Received::Quiet);
         // What was thought lost was late; then comes what was sent in its place.
-        assert_eq!((take(0, false), take(1, false)), (Received::Quiet, Received::GroupComplete(2)));
+        let complete = Received::GroupComplete { end: 2, again: false };
+        assert_eq!((take(0, false), take(1, false)), (Received::Quiet, complete));
         assert_eq!((take(0, true), take(1, true)), (Received::Quiet, Received::Quiet));
         // The group once more, of a sender that took one acknowledgement for two.
         assert_eq!([0, 1, 2].map(|n| take(n, false)), [Received::Quiet, Received::Quiet, Received::Quiet]);

@@ -286,13 +286,14 @@ pub struct Arriving {
 
 impl Arriving {
     /// Says what has to be said of a packet in the transaction `tid`; the message, if it is complete.
-    pub fn answer(&mut self, received: Received, tid: u16, repeated: bool, act: &mut Act) -> Option<Bytes> {
+    pub fn answer(&mut self, received: Received, tid: u16, act: &mut Act) -> Option<Bytes> {
         match received {
             Received::Quiet => {}
-            Received::GroupComplete(end) => {
+            // RID tells what its sender sends again, whatever it answers (WAP-224, section 8).
+            Received::GroupComplete { end, again } => {
                 self.missing.stop();
-                act.counters.groups_received += 1;
-                act.acknowledge(tid, Some(end), repeated);
+                act.counters.groups_received += u64::from(!again);
+                act.acknowledge(tid, Some(end), again);
             }
             Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(tid, act),
             Received::Missing(_) => self.missing.arm_after(act.now, act.config.negative_ack_delay),
