@@ -559,6 +559,53 @@ fn a_verified_request_of_several_groups_survives_a_lost_packet_and_what_was_said
 }
 
 #[test]
+fn a_verified_push_whose_acknowledgement_was_lost_has_arrived() {
+    let lost = |n| if n == 3 { LOST } else { WELL };
+    let mut pair = Pair::new(verifying(), lost);
+    pair.invoke(Class::Reliable, request());
+    let pair = pair.drive();
+    let first = [(0, 0, 0x0A), (100, 1, 0x1C), (200, 0, 0x1C), (1300, 1, ACK)];
+    assert_eq!(pair.octets()[..4], first);
+    assert_eq!(pair.octets()[4..], [(4200, 0, 0x1C | RID), (4300, 1, ACK | RID)]);
+    assert_eq!(pair.heard(0), [(4400, Indication::InvokeConfirmed)]);
+    assert_eq!(pair.heard(1), [(300, invoked(Class::Reliable))]);
+}
+
+#[test]
+fn a_verified_request_is_answered_by_the_hold_on_acknowledgement_again() {
+    let lost = |n| if n == 3 { LOST } else { WELL };
+    let mut pair = Pair::new(verifying(), lost).answering(secs(30.0), request());
+    pair.invoke(Class::WithResult, request());
+    let pair = pair.drive();
+    assert_eq!(pair.octets()[3..6], [(2300, 1, ACK), (5200, 0, 0x1C | RID), (5300, 1, ACK | RID)]);
+    assert_eq!(pair.heard(0), [(5400, Indication::InvokeConfirmed), (30_400, Indication::Result(request()))]);
+}
+
+#[test]
+fn an_initiator_that_repeats_nothing_but_its_yes_is_told_what_is_missing() {
+    let mut end = Alone(Provider::new(verifying(), 1));
+    let part = |psn, trailer| Pdu::new(9, false, Kind::SegmentedInvoke { trailer, psn, data: octets(10) });
+    let mut first = invoke(9, false, false);
+    if let Kind::Invoke { trailer, .. } = &mut first.kind {
+        *trailer = Trailer::None;
+    }
+    assert_eq!(end.says(0.0, first), [Pdu::new(0x8009, false, VERIFY)]);
+    assert_eq!(end.says(0.1, part(2, Trailer::Group)), []);
+    let missing = Pdu::new(0x8009, false, Kind::NegativeAck(vec![1]));
+    assert_eq!(end.says(0.2, Pdu::new(9, false, VERIFY)), std::slice::from_ref(&missing));
+    // The network's copy is not answered, what was said again is.
+    assert_eq!(end.says(0.3, Pdu::new(9, false, VERIFY)), []);
+    assert_eq!(end.says(3.2, Pdu::new(9, true, VERIFY)), [missing]);
+    let complete = |repeated| {
+        let items = vec![Tpi::Psn(2)];
+        Pdu { tid: 0x8009, repeated, kind: Kind::Ack { verify: false }, items }
+    };
+    assert_eq!(end.says(3.3, part(1, Trailer::None)), [complete(false)]);
+    assert_eq!(end.says(6.2, Pdu::new(9, true, VERIFY)), [complete(true)]);
+    assert_eq!(end.0.counters().groups_received, 1);
+}
+
+#[test]
 fn what_is_said_for_the_first_time_is_not_marked_as_repeated_whatever_it_answers() {
     // The end of the first group was lost, and comes again after its interval.
     let lost = |n| if n == 3 { LOST } else { WELL };

@@ -103,7 +103,7 @@ impl Responder {
             Kind::SegmentedInvoke { trailer, psn, data } => {
                 self.packet(psn, trailer, data, repeated, room, act);
             }
-            Kind::Ack { verify: true } => self.verified(act),
+            Kind::Ack { verify: true } => self.verified(repeated, act),
             Kind::Ack { verify: false } => self.acknowledged(psn, act),
             Kind::NegativeAck(named) => {
                 if let Some(result) = &self.result {
@@ -156,9 +156,7 @@ impl Responder {
                 None => self.refuse(Reason::MessageTooLarge, act),
             },
             State::InvokeRespWait | State::ResultWait | State::WaitTimeout => {
-                let known =
-                    self.invoke.last_psn.is_some() || self.held_on || self.state == State::WaitTimeout;
-                if repeated && trailer.wants_answer() && known {
+                if repeated && trailer.wants_answer() && self.has_acknowledged() {
                     act.acknowledge(self.tid, Some(psn).filter(|_| self.invoke.last_psn.is_some()), true);
                 }
             }
@@ -193,14 +191,31 @@ impl Responder {
         self.timer.arm_after(act.now, interval);
     }
 
-    /// The initiator says that the transaction is its own.
-    fn verified(&mut self, act: &mut Act) {
-        if self.state != State::TidOkWait {
-            return;
+    /// Was the initiator told that its Invoke is here?
+    fn has_acknowledged(&self) -> bool {
+        self.invoke.last_psn.is_some() || self.held_on || self.state == State::WaitTimeout
+    }
+
+    /// The initiator says that the transaction is its own. It repeats that while it hears nothing: what it was told was lost.
+    fn verified(&mut self, repeated: bool, act: &mut Act) {
+        match self.state {
+            State::TidOkWait => {
+                self.state = State::Listen;
+                self.timer.arm_after(act.now, act.config.wait);
+                self.say_what_is_here(false, act);
+            }
+            State::Listen if repeated => self.say_what_is_here(true, act),
+            State::InvokeRespWait | State::ResultWait | State::WaitTimeout
+                if repeated && self.has_acknowledged() =>
+            {
+                act.acknowledge(self.tid, self.invoke.last_psn, true);
+            }
+            _ => {}
         }
-        self.state = State::Listen;
-        self.timer.arm_after(act.now, act.config.wait);
-        if let Some(received) = self.invoke.message.standing(false) {
+    }
+
+    fn say_what_is_here(&mut self, again: bool, act: &mut Act) {
+        if let Some(received) = self.invoke.message.standing(again) {
             self.received(received, act);
         }
     }
