@@ -269,6 +269,11 @@ mod tests {
             (0x14, "application/vnd.wap.wmlc"),
             (0x2E, "application/vnd.wap.sic"),
             (0x3E, "application/vnd.wap.mms-message"),
+            (0x4F, "audio/*"),
+            (0x50, "video/*"),
+            (0x51, "application/vnd.oma.dd2+xml"),
+            (0x58, "application/vnd.syncml.dm.notification"),
+            (0x5A, "application/octet-stream"),
         ] {
             assert_eq!(name(code), Some(expected));
         }

@@ -1,7 +1,8 @@
 //! Media types by number: the one-octet numbers of WSP itself, and those registered since, of two octets.
 //!
 //! Source: WAP-230, table 40, and the registered numbers as Wireshark and Kannel list them. From which encoding version a number
-//! may be sent is the standard's as far as 1.4; what was registered later counts as 1.5.
+//! may be sent is the standard's as far as 1.4; what was registered later counts as 1.5. From 0x4E to 0x59 the order is that of the register, which
+//! leads to the number of `application/octet-stream`: Wireshark 4.0.17 knows none of these.
 
 /// Name in lower case, number, first encoding version (1.x).
 #[rustfmt::skip]
@@ -11,7 +12,7 @@ pub(super) const MEDIA_TYPES: &[(&str, u16, u8)] = &[
     ("application/iota.mmc-wbxml", 0x300, 5),
     ("application/iota.mmc-xml", 0x301, 5),
     ("application/java-vm", 0x11, 1),
-    ("application/mikey", 0x51, 5),
+    ("application/mikey", 0x52, 5),
     ("application/octet-stream", 0x5A, 5),
     ("application/oma-directory+xml", 0x314, 5),
     ("application/pkcs7-mime", 0x37, 4),
@@ -28,10 +29,10 @@ pub(super) const MEDIA_TYPES: &[(&str, u16, u8)] = &[
     ("application/vnd.nokia.ipdc-purchase-response", 0x30B, 5),
     ("application/vnd.nokia.syncset+wbxml", 0x20B, 1),
     ("application/vnd.oma.bcast.provisioningtrigger", 0x31B, 5),
-    ("application/vnd.oma.dcd", 0x52, 5),
-    ("application/vnd.oma.dcdc", 0x53, 5),
+    ("application/vnd.oma.dcd", 0x53, 5),
+    ("application/vnd.oma.dcdc", 0x54, 5),
     ("application/vnd.oma.dd+xml", 0x47, 5),
-    ("application/vnd.oma.dd2+xml", 0x50, 5),
+    ("application/vnd.oma.dd2+xml", 0x51, 5),
     ("application/vnd.oma.drm.content", 0x49, 5),
     ("application/vnd.oma.drm.message", 0x48, 5),
     ("application/vnd.oma.drm.rights+wbxml", 0x4B, 5),
@@ -39,7 +40,7 @@ pub(super) const MEDIA_TYPES: &[(&str, u16, u8)] = &[
     ("application/vnd.oma.drm.roap-trigger+wbxml", 0x316, 5),
     ("application/vnd.oma.group-usage-list+xml", 0x313, 5),
     ("application/vnd.oma.scidm.messages+xml", 0x31D, 5),
-    ("application/vnd.omads-email+wbxml", 0x55, 5),
+    ("application/vnd.omads-email+wbxml", 0x56, 5),
     ("application/vnd.omads-email+xml", 0x306, 5),
     ("application/vnd.omads-file+xml", 0x307, 5),
     ("application/vnd.omads-folder+xml", 0x308, 5),
@@ -51,7 +52,7 @@ pub(super) const MEDIA_TYPES: &[(&str, u16, u8)] = &[
     ("application/vnd.syncml+xml", 0x302, 5),
     ("application/vnd.syncml.dm+wbxml", 0x42, 5),
     ("application/vnd.syncml.dm+xml", 0x43, 5),
-    ("application/vnd.syncml.dm.notification", 0x57, 5),
+    ("application/vnd.syncml.dm.notification", 0x58, 5),
     ("application/vnd.syncml.ds.notification", 0x4E, 5),
     ("application/vnd.syncml.notification", 0x44, 5),
     ("application/vnd.uplanet.alert-wbxml", 0x203, 1),
@@ -132,10 +133,11 @@ pub(super) const MEDIA_TYPES: &[(&str, u16, u8)] = &[
     ("text/vnd.wap.wmlscript", 0x09, 1),
     ("text/x-hdml", 0x04, 1),
     ("text/x-ttml", 0x05, 1),
-    ("text/x-vbookmark", 0x56, 5),
+    ("text/x-vbookmark", 0x57, 5),
     ("text/x-vcalendar", 0x06, 1),
     ("text/x-vcard", 0x07, 1),
-    ("text/x-vmessage", 0x54, 5),
+    ("text/x-vmessage", 0x55, 5),
     ("text/xml", 0x28, 1),
+    ("video/*", 0x50, 5),
     ("x-wap.multipart/vnd.uplanet.header-set", 0x208, 1),
 ];
