@@ -58,15 +58,15 @@ impl Offload {
         self.on && self.left == 0
     }
 
-    /// A new segment leaves. Returns its marks; `push`: does it carry PSH?
+    /// A new segment leaves: says whether it carries PSH, and returns its marks.
     #[inline]
-    pub fn leaves(&mut self, push: &mut bool) -> u8 {
+    pub fn leaves(&mut self, tx: &mut Sender) -> u8 {
         if self.left == 0 {
             return 0;
         }
         let joined = self.left < self.group;
         self.left -= 1;
-        *push = self.left == 0 && joined;
+        tx.set_push(self.left == 0 && joined);
         if joined { mark::JOINED } else { 0 }
     }
 
@@ -103,7 +103,7 @@ impl Offload {
         }
         //= Linux: two groups at least share the window.
         let mut wanted = if quota == 1 { 1 } else { quota.min((tx.cwnd_segments() / 2).max(1)) };
-        if wanted > u64::from(tx.config.offload_segments) {
+        if wanted > u64::from(tx.config().offload_segments) {
             wanted = wanted.min(group_size(tx));
         }
         if self.edge > 0 && self.edge <= nxt {
@@ -151,7 +151,7 @@ impl Offload {
         self.resent_to = segment.end();
         self.resent_at = now;
         self.resent_place = place;
-        tx.push = place > 1 && !goes_on;
+        tx.set_push(place > 1 && !goes_on);
     }
 }
 
@@ -159,7 +159,7 @@ impl Offload {
 /// `there`: octets of the block at hand.
 #[inline(never)]
 fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limit> {
-    if matches!(tx.mode, Mode::Recovery | Mode::Loss) {
+    if matches!(tx.mode(), Mode::Recovery | Mode::Loss) {
         return None;
     }
     let snd = &tx.snd;
@@ -199,5 +199,5 @@ fn group_size(tx: &Sender) -> u64 {
     // The least round-trip time in units of 512 us (`tcp_tso_rtt_log`).
     let nearness = tx.rtt().min().map_or(u64::MAX, |m| m.as_nanos() / 512_000);
     let near = if nearness < 32 { LARGEST >> nearness } else { 0 };
-    ((octets + near).min(LARGEST) / tx.snd.mss()).max(u64::from(tx.config.offload_segments))
+    ((octets + near).min(LARGEST) / tx.snd.mss()).max(u64::from(tx.config().offload_segments))
 }

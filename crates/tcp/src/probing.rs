@@ -88,7 +88,7 @@ impl Sender {
             (cycle.step, cycle.sent) = (step, now);
         }
         self.probing.due = Some(ProbeOption { step, cycle: self.probing.number });
-        self.pending |= pending::PROBING;
+        self.want(pending::PROBING);
         // However short a time the controller names, the agenda must not spin.
         self.timers.arm(Alarm::ProbeAnswer, now + wait.max(Duration::from_millis(1)));
     }
@@ -103,7 +103,7 @@ impl Sender {
         };
         if self.probing.agreed {
             self.probing.due = Some(ProbeOption { step: answer, cycle: option.cycle });
-            self.pending |= pending::PROBING;
+            self.want(pending::PROBING);
         }
         None
     }
@@ -125,7 +125,7 @@ impl Sender {
     pub fn probe_expires(&mut self, now: Instant) -> Result<Option<Suspicion>, ()> {
         let Some(cycle) = self.probing.cycle else { return Ok(None) };
         //= RFC 9293 (3.8.3): a peer that answers nothing, no probe either, is given up after R2.
-        if now.since(cycle.since) >= self.config.give_up {
+        if now.since(cycle.since) >= self.config().give_up {
             return Err(());
         }
         Ok(self.ask(now, None, ProbeStep::Probe1))
@@ -146,7 +146,8 @@ impl Sender {
         let cycle = self.probing.cycle.take()?;
         self.release(hold::PROBING);
         self.timers.stop(Alarm::ProbeAnswer);
-        self.pending = (self.pending & !pending::PROBING) | pending::DATA;
+        self.clear(pending::PROBING);
+        self.want(pending::DATA);
         if self.snd.una() == self.snd.nxt() {
             // All has arrived meanwhile.
             self.tell_controller(now, Event::Open);

@@ -167,7 +167,7 @@ impl Recovery {
             return;
         }
         tx.note_pause();
-        if tx.config.cwnd_validation {
+        if tx.config().cwnd_validation {
             let in_flight = self.in_flight(tx);
             let limited = by_window || in_flight >= tx.window.cwnd();
             let used = match self {

@@ -1,7 +1,7 @@
 //! What a sender has, whatever it keeps its books of losses by: sequence variables, window, timers, and what was agreed on.
 //!
-//! A connection holds it and lends it to its recovery (`recovery.rs`) with each call. The parts keep their own fields to
-//! themselves; `mode`, `recover`, what holds data back and `pending` are the words that recovery and connection have in common.
+//! A connection holds it and lends it to its recovery (`recovery.rs`) with each call. It keeps its fields to itself, as its
+//! parts do; the parts are open, so that two of them can be used at once.
 //!
 //! A circle of 2 files: `probing.rs` suspends the sender, which holds what it remembers.
 
@@ -31,7 +31,7 @@ pub(super) fn widen(near: u64, wire: u32) -> u64 {
     near.wrapping_add_signed(i64::from(wire.wrapping_sub(near as u32).cast_signed()))
 }
 
-/// What waits to be sent: bits of [`Sender::pending`].
+/// What waits to be sent: bits of what [`Sender::want`] takes.
 pub(super) mod pending {
     /// An acknowledgement, now.
     pub const ACK: u16 = 1;
@@ -183,17 +183,23 @@ pub(super) struct Arrived<'a> {
     pub established: bool,
 }
 
-/// The sending half of a connection. Public fields are parts with fields of their own, or bind nothing but themselves.
+/// The sending half of a connection. Public fields are parts with fields of their own.
 #[derive(getset::CopyGetters, getset::Getters)]
 pub(super) struct Sender {
-    pub config: Arc<Config>,
+    /// The settings in force. What has copied one, as the send buffer its size, is told by who changes it.
+    #[getset(get = "pub")]
+    config: Arc<Config>,
     /// As both SYNs say; the same ever after.
     #[getset(get_copy = "pub")]
     agreed: Agreed,
-    /// What waits to be sent, of the receiving half, too: bits of [`pending`].
-    pub pending: u16,
-    /// By the octet never `Disorder` nor `Cwr`.
-    pub mode: Mode,
+    /// What waits to be sent, of the receiving half, too: bits of [`pending`]. While there is any the connection is asked for
+    /// more; an acknowledgement waits no longer once anything has left that carries it.
+    #[getset(get_copy = "pub")]
+    pending: u16,
+    /// How losses are being repaired: `Open` if and only if none is known and the window is not being reduced. By the octet
+    /// never `Disorder` nor `Cwr`.
+    #[getset(get_copy = "pub")]
+    mode: Mode,
     /// One past the highest number sent when the last recovery or loss state began, or one below SND.UNA, so that no duplicate
     /// can be of that time; never above SND.NXT.
     #[getset(get_copy = "pub")]
@@ -205,8 +211,9 @@ pub(super) struct Sender {
     sent_something: bool,
     /// Why data waits, beside the windows: bits of [`hold`]. While there is one, [`Sender::next_new`] gives nothing.
     holds: u8,
-    /// The next segment carries PSH, whatever it ends with.
-    pub push: bool,
+    /// The next segment carries PSH, whatever it ends with; that segment takes it away.
+    #[getset(get_copy = "pub")]
+    push: bool,
     pub snd: Send,
     pub window: Window,
     /// Is lent this sender's window with each call, and no other.
@@ -273,6 +280,47 @@ impl Sender {
     /// The SYNs have said what both sides can do.
     pub fn agree(&mut self, agreed: Agreed) {
         self.agreed = agreed;
+    }
+
+    /// Changes the settings.
+    pub fn reconfigure(&mut self, f: impl FnOnce(&mut Config)) {
+        f(Arc::make_mut(&mut self.config));
+    }
+
+    /// This waits to be sent.
+    #[inline]
+    pub fn want(&mut self, what: u16) {
+        self.pending |= what;
+    }
+
+    /// Does any of these wait to be sent?
+    #[inline]
+    pub fn wants(&self, any: u16) -> bool {
+        self.pending & any != 0
+    }
+
+    /// These do not wait any more: they left, or something else makes them needless.
+    #[inline]
+    pub fn clear(&mut self, what: u16) {
+        self.pending &= !what;
+    }
+
+    /// Nothing but these waits any more.
+    #[inline]
+    pub fn keep(&mut self, only: u16) {
+        self.pending &= only;
+    }
+
+    /// Losses are repaired in this way from now on.
+    #[inline]
+    pub fn enter(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// Does the next segment carry PSH, whatever it ends with?
+    #[inline]
+    pub fn set_push(&mut self, push: bool) {
+        self.push = push;
     }
 
     /// A recovery or a loss state begins: it is over when all that was sent is acknowledged.

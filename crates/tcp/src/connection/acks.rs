@@ -61,7 +61,7 @@ impl Connection {
     #[inline]
     fn room_for_more(&mut self) {
         // Linux: only if the window would take more than what is there.
-        if self.tx.config.send_autotuning
+        if self.tx.config().send_autotuning
             && self.recovery.in_flight(&self.tx) + self.tx.snd.unsent() < self.tx.window.cwnd()
         {
             self.expand_send_buffer();
@@ -74,10 +74,10 @@ impl Connection {
     /// The send buffer follows the window.
     pub(super) fn expand_send_buffer(&mut self) {
         let tx = &mut self.tx;
-        if tx.config.send_autotuning {
+        if tx.config().send_autotuning {
             let reordering = self.recovery.reordering();
             tx.snd.raise_limit(autotuning::send_buffer(
-                &tx.config,
+                tx.config(),
                 tx.window.cwnd(),
                 tx.snd.mss(),
                 reordering,
@@ -89,7 +89,7 @@ impl Connection {
     #[inline]
     fn after_ack(&mut self, now: Instant, ack: u64, old_window: u64) {
         if self.tx.snd.wnd() > old_window {
-            self.tx.pending |= pending::DATA;
+            self.tx.want(pending::DATA);
         }
         //= RFC 9293 (3.8.6.1): a connection whose probes are answered is not given up (MUST-37).
         if self.tx.timers.is_armed(Alarm::Persist)
@@ -99,11 +99,11 @@ impl Connection {
             self.tx.liveness.window_opens();
             self.tx.timers.stop(Alarm::Persist);
         }
-        if self.tx.config.send_autotuning && self.tx.snd.wants_room() {
+        if self.tx.config().send_autotuning && self.tx.snd.wants_room() {
             // A sender in recovery has nothing left to send: its buffer grows, although nothing was acknowledged.
             self.room_for_more();
         }
-        if self.tx.config.keepalive {
+        if self.tx.config().keepalive {
             self.tx.arm_keepalive(now);
         }
     }

@@ -26,7 +26,7 @@ impl Connection {
             || seq != self.rcv.nxt()
             || packet.head().len() != len
             || h.timestamps.is_some() != self.tx.agreed().timestamps
-            || self.tx.mode != Mode::Open
+            || self.tx.mode() != Mode::Open
             || self.tx.dupacks() != 0
         {
             return false;
@@ -53,7 +53,7 @@ impl Connection {
         }
         self.tx.facts.wire_received += len as u64 + octets;
         self.tx.liveness.received(now);
-        if self.tx.config.keepalive {
+        if self.tx.config().keepalive {
             self.tx.arm_keepalive(now);
         }
         if octets == 0 {
@@ -96,14 +96,14 @@ impl Connection {
                 self.rcv.data(self.rcv.nxt(), body);
             }
             self.step(now, Step::Syn);
-            self.tx.pending |= pending::SYN;
+            self.tx.want(pending::SYN);
         }
     }
 
     /// Takes the sequence number, the window and the options of the peer's SYN.
     fn take_syn(&mut self, now: Instant, h: &Header) {
         self.rcv.synchronise((1 << 32) + u64::from(h.seq));
-        let (config, options) = (&self.tx.config, &h.options);
+        let (config, options) = (self.tx.config(), &h.options);
         let shift = options.window_scale.filter(|_| config.window_scaling);
         //= RFC 7323 (2.2, 3.2), RFC 2018 (2): an option counts if both SYNs carry it.
         let agreed = Agreed {
@@ -113,8 +113,8 @@ impl Connection {
         };
         match shift {
             Some(shift) => {
-                self.tx.snd.set_shift(shift);
                 self.rcv.set_shift(config.window_shift());
+                self.tx.snd.set_shift(shift);
             }
             None => _ = self.rcv.set_shift(0),
         }
@@ -122,7 +122,7 @@ impl Connection {
         if let Some((value, _)) = options.timestamps {
             self.rcv.take_timestamp(now, value, self.rcv.irs());
         }
-        self.tx.ecn.negotiate(self.tx.config.ecn, h.flags);
+        self.tx.ecn.negotiate(self.tx.config().ecn, h.flags);
         self.tx.probing.negotiate(h.flags, options.probe, self.tx.about().probes);
         let mss = self.effective_mss(options.mss);
         self.tx.snd.set_mss(mss);
@@ -154,8 +154,8 @@ impl Connection {
             Some(ack) => {
                 self.syn_acknowledged(now, h, ack);
                 self.tx.snd.set_window(self.rcv.irs(), ack, u64::from(h.window));
-                self.tx.pending |= pending::ACK;
-                if self.tx.config.delayed_ack == AckPolicy::Linux {
+                self.tx.want(pending::ACK);
+                if self.tx.config().delayed_ack == AckPolicy::Linux {
                     // It has left before the application hears that the connection is open.
                     self.make_ack(now);
                 }
@@ -164,7 +164,7 @@ impl Connection {
             None => {
                 //= RFC 9293 (3.5, figure 8): simultaneous open.
                 self.step(now, Step::Syn);
-                self.tx.pending |= pending::SYN;
+                self.tx.want(pending::SYN);
             }
         }
     }
@@ -187,7 +187,7 @@ impl Connection {
     /// Answers with RST, whose sequence number is the acknowledgement number of the segment.
     fn refuse(&mut self, seq: u32) {
         self.refusal = (seq, None);
-        self.tx.pending |= pending::REFUSE;
+        self.tx.want(pending::REFUSE);
     }
 
     fn arrives(&mut self, now: Instant, h: &Header, body: Body) {
@@ -198,7 +198,7 @@ impl Connection {
             if !h.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
                 self.tx.ecn.asked_again(h.flags);
-                self.tx.pending |= pending::SYN;
+                self.tx.want(pending::SYN);
                 return;
             }
             //= RFC 9293 (3.5, figure 8): in a simultaneous open the SYN-ACK repeats a SYN that is here already.
@@ -207,7 +207,7 @@ impl Connection {
         }
         if self.tx.agreed().timestamps && !reset {
             //= RFC 7323 (3.2): a segment without the agreed option should be dropped.
-            if h.options.timestamps.is_none() && self.tx.config.timestamps_required {
+            if h.options.timestamps.is_none() && self.tx.config().timestamps_required {
                 return;
             }
             //= RFC 7323 (5.3, R1): an old timestamp means an old segment: acknowledge and drop.
@@ -230,7 +230,7 @@ impl Connection {
                 }
                 return;
             }
-            self.tx.pending |= pending::ACK;
+            self.tx.want(pending::ACK);
         }
         if reset {
             self.reset_arrives(now, seq);
@@ -302,10 +302,10 @@ impl Connection {
         }
         self.rcv.note_duplicate(seq, seq + body.len() as u64);
         self.acks.hurry();
-        self.tx.pending |= pending::ACK;
+        self.tx.want(pending::ACK);
         if self.state == State::TimeWait && h.flags.has(Flags::FIN) {
             //= RFC 9293 (3.10.7.4): the peer's FIN again: acknowledge it and wait twice the MSL from now.
-            self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config.time_wait);
+            self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config().time_wait);
         }
     }
 
@@ -329,7 +329,7 @@ impl Connection {
         if !self.tx.agreed().timestamps {
             right_size.data_arrived(now, &self.rcv);
         } else if right_size.is_new_echo(echo, len, self.rcv.mss()) {
-            right_size.echo_arrived(self.tx.age_of_echo(now, echo), self.tx.config.timestamp_tick);
+            right_size.echo_arrived(self.tx.age_of_echo(now, echo), self.tx.config().timestamp_tick);
         }
     }
 
@@ -343,7 +343,7 @@ impl Connection {
         if !self.state.can_receive() {
             // The peer sent its FIN already: a repetition, or data after it.
             if len > 0 || h.flags.has(Flags::FIN) {
-                self.tx.pending |= pending::ACK;
+                self.tx.want(pending::ACK);
             }
             return;
         }
@@ -358,7 +358,7 @@ impl Connection {
         if self.rcv.fin_is_next() {
             self.take_fin(now);
         } else if fin {
-            self.tx.pending |= pending::ACK;
+            self.tx.want(pending::ACK);
         }
     }
 
@@ -366,13 +366,13 @@ impl Connection {
     fn take_fin(&mut self, now: Instant) {
         self.rcv.take_fin();
         let unacked = self.rcv.unacked();
-        match self.acks.answer_to_fin(&self.tx.config, now, unacked) {
+        match self.acks.answer_to_fin(self.tx.config(), now, unacked) {
             Decision::Wait(at) if self.state == State::Established => {
                 if !self.tx.timers.is_armed(Alarm::Ack) {
                     self.tx.timers.arm(Alarm::Ack, at);
                 }
             }
-            _ => self.tx.pending |= pending::ACK,
+            _ => self.tx.want(pending::ACK),
         }
         self.step(now, Step::Fin);
         self.tell_finished_if_read();
@@ -389,8 +389,8 @@ impl Connection {
         let len = body.len() as u64;
         if seq > self.rcv.nxt() {
             let parts =
-                self.acks.parts_from_the_one_before(&self.tx.config, self.rcv.nxt(), self.tx.agreed().sack);
-            if parts && self.tx.pending & pending::ACK != 0 {
+                self.acks.parts_from_the_one_before(self.tx.config(), self.rcv.nxt(), self.tx.agreed().sack);
+            if parts && self.tx.wants(pending::ACK) {
                 self.make_ack(now);
             }
         }
@@ -405,14 +405,14 @@ impl Connection {
             self.acks.note_push(flags.has(Flags::PSH));
             let unacked = self.rcv.unacked();
             match self.acks.on_data(
-                &self.tx.config,
+                self.tx.config(),
                 now,
                 len,
                 unacked,
                 self.tx.rtt(),
                 self.right_size.is_some().then_some(grew),
             ) {
-                Decision::Now => self.tx.pending |= pending::ACK,
+                Decision::Now => self.tx.want(pending::ACK),
                 Decision::Wait(at) => {
                     if !self.tx.timers.is_armed(Alarm::Ack) {
                         self.tx.timers.arm(Alarm::Ack, at);
@@ -422,7 +422,7 @@ impl Connection {
             return;
         }
         //= RFC 5681 (4.2): at once, when a segment is out of order, a duplicate, or fills a part of a hole.
-        self.tx.pending |= pending::ACK;
+        self.tx.want(pending::ACK);
         match arrival {
             Arrival::Duplicate => self.acks.hurry(),
             //= RFC 5681 (2): without SACK an acknowledgement is a duplicate only if its window is the same.

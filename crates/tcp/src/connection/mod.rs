@@ -120,7 +120,7 @@ impl Connection {
 
     /// The MSS we announce.
     pub fn local_mss(&self) -> u16 {
-        local_mss(&self.tx.config, &self.path)
+        local_mss(self.tx.config(), &self.path)
     }
 
     /// Payload of a full segment, for a peer that announced `peer` (or nothing).
@@ -146,7 +146,7 @@ impl Connection {
             State::TimeWait => {
                 self.tx.facts.end = Some(CloseReason::Finished);
                 self.tx.timers.stop_all();
-                self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config.time_wait);
+                self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config().time_wait);
                 self.events.raise(event::CLOSED | event::LINGERING);
             }
             State::Closed => self.closed(),
@@ -156,8 +156,8 @@ impl Connection {
 
     /// In FIN-WAIT-2 something happened: the wait begins anew, if it has an end.
     pub fn wait_for_fin(&mut self, now: Instant) {
-        if self.tx.config.fin_wait_2 > Duration::ZERO {
-            self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config.fin_wait_2);
+        if self.tx.config().fin_wait_2 > Duration::ZERO {
+            self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config().fin_wait_2);
         }
     }
 
@@ -165,7 +165,7 @@ impl Connection {
     pub fn closed(&mut self) {
         self.state = State::Closed;
         self.tx.facts.end.get_or_insert(CloseReason::Finished);
-        self.tx.pending = 0;
+        self.tx.keep(0);
         self.tx.timers.stop_all();
         self.events.close();
     }
@@ -174,10 +174,10 @@ impl Connection {
         self.tx.facts.established = Some(now);
         self.events.raise(event::OPENED);
         //= RFC 5681 (3.1): one segment after a lost SYN; RFC 6928 (2) forgives one.
-        let initial = if self.tx.liveness.syns_lost() > self.tx.config.lost_syns_forgiven {
+        let initial = if self.tx.liveness.syns_lost() > self.tx.config().lost_syns_forgiven {
             self.tx.snd.mss()
         } else {
-            self.tx.config.initial_window.octets(self.tx.snd.mss())
+            self.tx.config().initial_window.octets(self.tx.snd.mss())
         };
         self.tx.window.begin(initial);
         self.expand_send_buffer();
@@ -191,7 +191,7 @@ impl Connection {
         self.tx.snd.begin();
         self.recovery.begin(&mut self.tx);
         self.tx.arm_keepalive(now);
-        self.tx.pending |= pending::DATA;
+        self.tx.want(pending::DATA);
         if self.rcv.readable() > 0 {
             self.tx.facts.first_byte.get_or_insert(now);
             self.tell_readable();
@@ -210,7 +210,7 @@ impl Connection {
         self.state = State::Closed;
         self.tx.facts.end.get_or_insert(reason);
         self.tx.timers.stop_all();
-        self.tx.pending &= pending::RESET | pending::REFUSE;
+        self.tx.keep(pending::RESET | pending::REFUSE);
         self.events.fail();
         self.tx.snd.clear();
         self.rcv.clear();
@@ -220,7 +220,7 @@ impl Connection {
     pub fn abort(&mut self, reason: CloseReason) {
         //= RFC 9293 (3.10.5): RST in the synchronized states; nothing was promised to a peer before that.
         if self.state.is_synchronized() && self.state != State::TimeWait || self.state == State::SynReceived {
-            self.tx.pending |= pending::RESET;
+            self.tx.want(pending::RESET);
         }
         self.fail(reason);
     }
@@ -256,8 +256,8 @@ impl Connection {
 
     /// An acknowledgement that an attacker could ask for again and again.
     pub fn challenge(&mut self, now: Instant) {
-        if self.challenges.allow(now, &self.tx.config) {
-            self.tx.pending |= pending::ACK;
+        if self.challenges.allow(now, self.tx.config()) {
+            self.tx.want(pending::ACK);
         }
     }
 
@@ -266,7 +266,7 @@ impl Connection {
         // The application reads to the end before it hears that all is over, and a last segment (RST) leaves before the host
         // may drop us.
         let read = self.events.was_told(event::FINISHED) || !self.rcv.is_complete();
-        Some(match self.events.take(read, self.tx.pending == 0)? {
+        Some(match self.events.take(read, self.tx.pending() == 0)? {
             event::OPENED => TransportEvent::Opened,
             event::READABLE => self.readable_now(),
             event::WRITABLE => TransportEvent::Writable(0),
@@ -320,7 +320,7 @@ impl Connection {
             in_flight: self.recovery.in_flight(&self.tx),
             srtt,
             rto: self.tx.rto(),
-            state: match self.tx.mode {
+            state: match self.tx.mode() {
                 Mode::Open if self.tx.window.in_slow_start() => "slow-start",
                 Mode::Open => "avoidance",
                 mode => mode.name(),
@@ -348,7 +348,7 @@ impl Transport for Connection {
             self.opener = true;
             self.tx.liveness.begin(cx.now);
             self.step(cx.now, Step::Connect);
-            self.tx.pending |= pending::SYN;
+            self.tx.want(pending::SYN);
         }
     }
 
@@ -363,7 +363,7 @@ impl Transport for Connection {
 
     fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
         // A leaf on the common path: what follows saves many registers.
-        if self.tx.pending == 0 { None } else { self.transmit(cx.now) }
+        if self.tx.pending() == 0 { None } else { self.transmit(cx.now) }
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent> {
@@ -401,7 +401,7 @@ impl Transport for Connection {
         let taken = self.tx.snd.write(body);
         if taken > 0 {
             self.recovery.written(&self.tx);
-            self.tx.pending |= pending::DATA;
+            self.tx.want(pending::DATA);
         }
         WriteError::or_taken(taken, offered)
     }
@@ -416,8 +416,8 @@ impl Transport for Connection {
         {
             right_size.data_read(cx.now, &mut self.rcv);
         }
-        if self.rcv.readable() == 0 && self.acks.on_drained(&self.tx.config) || self.rcv.wants_update() {
-            self.tx.pending |= pending::ACK;
+        if self.rcv.readable() == 0 && self.acks.on_drained(self.tx.config()) || self.rcv.wants_update() {
+            self.tx.want(pending::ACK);
         }
         self.tell_finished_if_read();
         body
@@ -429,7 +429,7 @@ impl Transport for Connection {
             State::Listen | State::SynSent | State::SynReceived => self.finish_wanted = true,
             State::Established | State::CloseWait if !self.tx.snd.is_finished() => {
                 self.tx.snd.finish();
-                self.tx.pending |= pending::DATA;
+                self.tx.want(pending::DATA);
                 self.step(cx.now, Step::Finish);
             }
             _ => {}
@@ -467,7 +467,7 @@ impl Transport for Connection {
             facts.wire_sent -= made.packet.wire_len() as u64;
         }
         // What is left of this connection acknowledges the peer's FIN when it has been asked for the last time.
-        if self.state == State::TimeWait && self.tx.pending & pending::ACK != 0 {
+        if self.state == State::TimeWait && self.tx.wants(pending::ACK) {
             facts.segments += 1;
             facts.wire_sent += Plain::length(self.tx.agreed().timestamps) as u64;
         }
@@ -487,6 +487,12 @@ impl Transport for Connection {
                 .then_some((self.tx.timestamp_offset(), self.rcv.ts_recent())),
         };
         let expiry = self.tx.timers.get(Alarm::TimeWait);
-        Box::new(TimeWait::new(self.tx.config, self.ports, last, expiry, self.tx.pending & pending::ACK != 0))
+        Box::new(TimeWait::new(
+            self.tx.config().clone(),
+            self.ports,
+            last,
+            expiry,
+            self.tx.wants(pending::ACK),
+        ))
     }
 }

@@ -15,21 +15,21 @@ impl Connection {
     /// The next segment, if something is pending.
     #[inline(never)]
     pub fn transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.tx.pending & (pending::MADE | pending::REFUSE | pending::RESET | pending::SYN) != 0
+        if self.tx.wants(pending::MADE | pending::REFUSE | pending::RESET | pending::SYN)
             && let Some(segment) = self.transmit_control(now)
         {
             return Some(segment);
         }
-        if self.tx.pending & (pending::HEAD | pending::DATA) != 0 {
+        if self.tx.wants(pending::HEAD | pending::DATA) {
             if self.state.can_send() {
                 if let Some(segment) = self.transmit_data(now) {
                     return Some(segment);
                 }
             } else if self.state.is_synchronized() || self.state == State::Closed {
-                self.tx.pending &= !(pending::HEAD | pending::DATA);
+                self.tx.clear(pending::HEAD | pending::DATA);
             }
         }
-        match self.tx.pending & (pending::PROBES | pending::ACK) {
+        match self.tx.pending() & (pending::PROBES | pending::ACK) {
             0 => {}
             pending::ACK => {
                 if self.state >= State::SynReceived {
@@ -40,7 +40,7 @@ impl Connection {
         }
         // What waits for the handshake waits there.
         if self.state < State::Established {
-            self.tx.pending &= pending::SYN | pending::REFUSE;
+            self.tx.keep(pending::SYN | pending::REFUSE);
         }
         None
     }
@@ -50,16 +50,16 @@ impl Connection {
     pub(super) fn make_ack(&mut self, now: Instant) {
         let made = self.segment(now, self.acceptable_seq(), Flags::ACK, Body::EMPTY);
         self.made_acks.push_back(made);
-        self.tx.pending |= pending::MADE;
+        self.tx.want(pending::MADE);
     }
 
     #[cold]
     fn transmit_made(&mut self) -> Option<Outgoing> {
         let made = self.made_acks.pop_front();
         if self.made_acks.is_empty() {
-            self.tx.pending &= !pending::MADE;
+            self.tx.clear(pending::MADE);
         }
-        made.map(|out| Outgoing { last: self.tx.pending == 0, ..out })
+        made.map(|out| Outgoing { last: self.tx.pending() == 0, ..out })
     }
 
     /// The sequence number of a segment without data: SND.NXT, unless the peer took its window back below that.
@@ -89,27 +89,27 @@ impl Connection {
 
     #[inline(never)]
     fn transmit_control(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.tx.pending & pending::MADE != 0 {
+        if self.tx.wants(pending::MADE) {
             return self.transmit_made();
         }
-        if self.tx.pending & pending::REFUSE != 0 {
-            self.tx.pending &= !pending::REFUSE;
+        if self.tx.wants(pending::REFUSE) {
+            self.tx.clear(pending::REFUSE);
             let (seq, ack) = self.refusal;
             return Some(self.bare_reset(seq, ack, None));
         }
-        if self.tx.pending & pending::RESET != 0 {
-            self.tx.pending = 0;
+        if self.tx.wants(pending::RESET) {
+            self.tx.keep(0);
             //= RFC 7323 (3.2): once agreed on, timestamps are in every segment; a RST should carry them.
             let timestamps =
                 self.tx.agreed().timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
             let (seq, ack) = (self.acceptable_seq() as u32, self.rcv.nxt() as u32);
             return Some(self.bare_reset(seq, Some(ack), timestamps));
         }
-        self.tx.pending &= !pending::SYN;
+        self.tx.clear(pending::SYN);
         match self.state {
             State::SynSent => Some(self.syn(now, Flags::SYN)),
             State::SynReceived => {
-                self.tx.pending &= !pending::ACK;
+                self.tx.clear(pending::ACK);
                 Some(self.syn(now, Flags::SYN.with(Flags::ACK)))
             }
             _ => None,
@@ -119,7 +119,7 @@ impl Connection {
     #[inline(never)]
     fn syn(&mut self, now: Instant, flags: Flags) -> Outgoing {
         let answer = flags.has(Flags::ACK);
-        let config = self.tx.config.clone();
+        let config = self.tx.config().clone();
         let shift = config.window_shift();
         //= RFC 7323 (2.2, 3.2): a SYN-ACK carries what the SYN carried.
         let scaled = if answer { self.tx.agreed().scaling } else { config.window_scaling };
@@ -264,10 +264,10 @@ impl Connection {
     fn data_segment(&mut self, now: Instant, seq: u64, len: u64, fin: bool) -> Outgoing {
         let mut flags = Flags::ACK;
         if (seq + len == self.tx.snd.end() && len > 0 && !self.tx.snd.is_unpushed())
-            || self.tx.push
+            || self.tx.push()
             || (self.tx.snd.has_records() && self.tx.snd.ends_record(seq + len))
         {
-            self.tx.push = false;
+            self.tx.set_push(false);
             flags = flags.with(Flags::PSH);
         }
         if fin {
@@ -289,7 +289,7 @@ impl Connection {
     /// Nothing more is sent now.
     fn nothing_more(&mut self, now: Instant, held: Limit) {
         let tx = &mut self.tx;
-        tx.pending &= !pending::DATA;
+        tx.clear(pending::DATA);
         tx.snd.cork(corked::PUSH, false);
         // Linux: what is corked leaves when that timer expires.
         let held_for_long = held == Limit::Window || held == Limit::Short && tx.snd.holds_short();
@@ -315,15 +315,15 @@ impl Connection {
 
     #[inline(never)]
     fn transmit_probe(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.tx.pending & pending::PROBING != 0 {
+        if self.tx.wants(pending::PROBING) {
             return self.transmit_probing(now);
         }
-        if self.tx.pending & pending::KEEPALIVE != 0 {
-            self.tx.pending &= !pending::KEEPALIVE;
+        if self.tx.wants(pending::KEEPALIVE) {
+            self.tx.clear(pending::KEEPALIVE);
             //= RFC 9293 (3.8.4): below the window, so that the peer must answer.
             return Some(self.bare(now, self.tx.snd.nxt() - 1));
         }
-        self.tx.pending &= !pending::PROBE;
+        self.tx.clear(pending::PROBE);
         if !self.state.can_send() || !self.tx.snd.has_unsent() || self.tx.snd.una() != self.tx.snd.nxt() {
             return None;
         }
@@ -331,13 +331,15 @@ impl Connection {
         if usable > 0 {
             //= RFC 9293 (3.8.6.2.1): the override timer lets out what fits.
             let len = self.tx.snd.unsent().min(usable).min(self.tx.snd.mss());
-            self.tx.push |= self.tx.snd.holds_short();
+            if self.tx.snd.holds_short() {
+                self.tx.set_push(true);
+            }
             return Some(self.send_more(now, len));
         }
         let at = now + self.tx.probe_interval();
         self.tx.timers.arm(Alarm::Persist, at);
         self.tx.liveness.sent(now);
-        if self.tx.config.window_probe == WindowProbe::Empty {
+        if self.tx.config().window_probe == WindowProbe::Empty {
             return Some(self.bare(now, self.tx.snd.una() - 1));
         }
         //= RFC 9293 (3.8.6.1): one octet of new data (or the FIN); it is not counted as sent before it is taken.
@@ -351,7 +353,7 @@ impl Connection {
 
     /// The probe of a suspended sender, or the answer to one, that is due.
     fn transmit_probing(&mut self, now: Instant) -> Option<Outgoing> {
-        self.tx.pending &= !(pending::PROBING | pending::ACK);
+        self.tx.clear(pending::PROBING | pending::ACK);
         let due = self.tx.probing.take_due()?;
         if !self.state.is_synchronized() {
             return None;
@@ -394,9 +396,9 @@ impl Connection {
     #[inline(always)]
     fn segment(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
         let flags = flags.with(self.tx.ecn.echo_flags());
-        self.tx.pending &= !pending::ACK;
+        self.tx.clear(pending::ACK);
         if self.tx.timers.is_armed(Alarm::Ack) {
-            self.tx.timers.stop_ack(self.tx.config.delayed_ack == AckPolicy::Linux);
+            self.tx.timers.stop_ack(self.tx.config().delayed_ack == AckPolicy::Linux);
         }
         if self.rcv.acknowledged() {
             self.acks.on_ack_sent();
@@ -421,7 +423,7 @@ impl Connection {
 
     #[inline(never)]
     fn segment_with_sack(&mut self, plain: &Plain, body: Body) -> Outgoing {
-        let sack = self.rcv.sack_blocks(self.tx.config.dsack);
+        let sack = self.rcv.sack_blocks(self.tx.config().dsack);
         let header = Header {
             source: self.ports.0,
             destination: self.ports.1,
@@ -444,6 +446,6 @@ impl Connection {
     fn count(&mut self, packet: Packet) -> Outgoing {
         self.tx.facts.segments += 1;
         self.tx.facts.wire_sent += packet.wire_len() as u64;
-        Outgoing { path: PathId(0), ecn: 0, packet, last: self.tx.pending == 0 }
+        Outgoing { path: PathId(0), ecn: 0, packet, last: self.tx.pending() == 0 }
     }
 }

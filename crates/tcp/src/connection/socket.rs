@@ -2,8 +2,6 @@
 //!
 //! Applications of a run need none of this; programs that were written against an operating system's TCP do.
 
-use std::sync::Arc;
-
 use airloom_base::service::{Identity, Path};
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, Transport};
 
@@ -105,7 +103,7 @@ impl Socket {
 
     /// The settings in force.
     pub fn config(&self) -> &Config {
-        &self.0.tx.config
+        self.0.tx.config()
     }
 
     /// The largest segment that it sends.
@@ -116,30 +114,30 @@ impl Socket {
     /// Changes settings of the open connection. Those that only matter while it opens change nothing any more.
     pub fn change(&mut self, now: Instant, f: impl FnOnce(&mut Config)) {
         let c = &mut *self.0;
-        let before = c.tx.config.clone();
-        f(Arc::make_mut(&mut c.tx.config));
-        if c.tx.config.send_buffer != before.send_buffer {
-            c.tx.snd.set_limit(c.tx.config.send_buffer.0);
+        let before = c.tx.config().clone();
+        c.tx.reconfigure(f);
+        if c.tx.config().send_buffer != before.send_buffer {
+            c.tx.snd.set_limit(c.tx.config().send_buffer.0);
             if c.tx.snd.take_room() {
                 c.tell_writable();
             }
         }
-        if c.tx.config.receive_buffer != before.receive_buffer {
-            c.rcv.raise_limit(c.tx.config.receive_buffer.0);
+        if c.tx.config().receive_buffer != before.receive_buffer {
+            c.rcv.raise_limit(c.tx.config().receive_buffer.0);
         }
         let keepalive = |k: &Config| (k.keepalive, k.keepalive_idle, k.keepalive_interval);
-        if keepalive(&c.tx.config) != keepalive(&before) && c.state.is_synchronized() {
+        if keepalive(c.tx.config()) != keepalive(&before) && c.state.is_synchronized() {
             c.tx.timers.stop(Alarm::Keepalive);
             c.tx.arm_keepalive(now);
         }
-        c.tx.pending |= pending::DATA;
+        c.tx.want(pending::DATA);
     }
 
     /// TCP_CORK: while it is on a part of a segment waits for the rest.
     pub fn cork(&mut self, on: bool) {
         let c = &mut *self.0;
         c.tx.snd.cork(corked::CORK, on);
-        c.tx.pending |= pending::DATA;
+        c.tx.want(pending::DATA);
     }
 
     /// Writes all of `body`, whatever the buffer holds: its owner keeps the books. `more`: the write goes on (MSG_MORE), and a
@@ -173,14 +171,14 @@ impl Socket {
     pub fn refuse_text(&mut self) {
         //= RFC 9293 (3.10.7.1): the number of the RST is the acknowledgement number of the segment.
         self.0.refusal = (self.0.tx.snd.una() as u32, None);
-        self.0.tx.pending |= pending::REFUSE;
+        self.0.tx.want(pending::REFUSE);
         self.0.fail(CloseReason::Aborted);
     }
 
     /// TCP_NODELAY was switched on: what waits leaves, even if it is corked.
     pub fn push(&mut self) {
         self.0.tx.snd.cork(corked::PUSH, true);
-        self.0.tx.pending |= pending::DATA;
+        self.0.tx.want(pending::DATA);
     }
 
     /// MSG_EOR: what was written last ends a record, and no segment goes on beyond that.
@@ -195,7 +193,7 @@ impl Socket {
         let (rtt, rttvar) = c.tx.rtt().estimate();
         Info {
             state: c.state,
-            ca_state: c.tx.mode as u8,
+            ca_state: c.tx.mode() as u8,
             retransmits: c.tx.liveness.timeouts(),
             probes: c.tx.liveness.probes().max(c.tx.liveness.keepalives()),
             backoff: c.tx.rtt().backoff().max(c.tx.liveness.probes()),

@@ -12,13 +12,13 @@ impl Connection {
     pub(super) fn expires(&mut self, now: Instant, alarm: Alarm) {
         match alarm {
             Alarm::Ack => {
-                self.tx.pending |= pending::ACK;
+                self.tx.want(pending::ACK);
                 self.acks.on_timer(self.tx.rto());
             }
             Alarm::Retransmission => self.retransmission_timeout(now),
             Alarm::LossProbe => self.recovery.on_probe_timeout(&mut self.tx, now),
             Alarm::Reordering => self.recovery.on_reorder_timeout(&mut self.tx, now),
-            Alarm::Pacing => self.tx.pending |= pending::DATA,
+            Alarm::Pacing => self.tx.want(pending::DATA),
             Alarm::ProbeAnswer => self.answer_timeout(now),
             Alarm::Persist => self.persist_timeout(now),
             Alarm::Keepalive => self.keepalive_timeout(now),
@@ -37,19 +37,19 @@ impl Connection {
         if self.tx.is_held(hold::ECN) {
             //= RFC 3168 (6.1.2): with a window of one segment a report of congestion costs a timeout.
             self.tx.release(hold::ECN);
-            self.tx.pending |= pending::DATA;
+            self.tx.want(pending::DATA);
         }
         if !handshake && self.tx.snd.una() == self.tx.snd.nxt() {
             return;
         }
-        let limit = if handshake { self.tx.config.syn_give_up } else { self.tx.config.give_up };
+        let limit = if handshake { self.tx.config().syn_give_up } else { self.tx.config().give_up };
         //= RFC 9293 (3.8.3): R2 is about one segment, but the timeout stays backed off until one is measured (RFC 6298 5).
         let timeouts = self.tx.liveness.timeouts();
         if timeouts == 0 && !handshake {
             self.tx.liveness.stalls(now);
         }
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
-        let often = self.tx.config.max_retransmissions;
+        let often = self.tx.config().max_retransmissions;
         let too_often = !handshake && often > 0 && timeouts >= often;
         if too_often || now.since(self.tx.liveness.silent_since(self.tx.snd.wnd() == 0)) >= limit {
             if handshake {
@@ -66,7 +66,7 @@ impl Connection {
         self.tx.arm_retransmission(now);
         if handshake {
             self.tx.liveness.syn_is_lost();
-            self.tx.pending |= pending::SYN;
+            self.tx.want(pending::SYN);
             return;
         }
         self.recovery.on_timeout(&mut self.tx, now);
@@ -85,11 +85,11 @@ impl Connection {
     fn persist_timeout(&mut self, now: Instant) {
         let tx = &mut self.tx;
         let silent = now.since(tx.liveness.last_received());
-        if silent >= tx.config.give_up && tx.liveness.probes() > 2 {
+        if silent >= tx.config().give_up && tx.liveness.probes() > 2 {
             self.abort(CloseReason::TimedOut);
         } else if tx.snd.has_unsent() && tx.snd.una() == tx.snd.nxt() {
             tx.liveness.probe();
-            tx.pending |= pending::PROBE;
+            tx.want(pending::PROBE);
         }
     }
 
@@ -102,9 +102,9 @@ impl Connection {
         let tx = &mut self.tx;
         if tx.snd.una() != tx.snd.nxt() {
             tx.arm_keepalive(now);
-        } else if tx.liveness.keepalive(tx.config.keepalive_probes) {
-            tx.pending |= pending::KEEPALIVE;
-            tx.timers.arm(Alarm::Keepalive, now + tx.config.keepalive_interval);
+        } else if tx.liveness.keepalive(tx.config().keepalive_probes) {
+            tx.want(pending::KEEPALIVE);
+            tx.timers.arm(Alarm::Keepalive, now + tx.config().keepalive_interval);
         } else {
             self.abort(CloseReason::TimedOut);
         }

@@ -40,8 +40,8 @@ impl Octets {
             }
             if duplicate {
                 self.duplicate_ack(tx, now, news);
-            } else if tx.mode != Mode::Open {
-                tx.pending |= pending::DATA;
+            } else if tx.mode() != Mode::Open {
+                tx.want(pending::DATA);
             }
         }
     }
@@ -109,9 +109,9 @@ impl Octets {
         let (segments, rtt) = take_times(tx, now, echo, una, ack);
         tx.liveness.progressed(now);
         tx.release(hold::MTU);
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
         let mut spurious = false;
-        if tx.config.eifel {
+        if tx.config().eifel {
             self.eifel_adapts(tx, ack, rtt);
             spurious = self.eifel_ends(tx, now, echo, octets, ece);
         }
@@ -122,7 +122,7 @@ impl Octets {
             tx.controller_observes(&brought);
         }
         let mut restart = true;
-        match tx.mode {
+        match tx.mode() {
             //= RFC 4015 (3.1, step 6): the window does not change otherwise with this acknowledgement.
             _ if spurious => {}
             Mode::Open | Mode::Disorder | Mode::Cwr => {
@@ -169,7 +169,7 @@ impl Octets {
         }
         if ack >= tx.recover() {
             self.frto = Frto::Off;
-            tx.mode = Mode::Open;
+            tx.enter(Mode::Open);
             tx.tell_controller(now, Event::Open);
         }
     }
@@ -196,7 +196,7 @@ fn take_times(
     //= RFC 6298 (3): no time from segments that were sent again, nor from those that waited behind them.
     let first = first.filter(|_| una >= tx.snd.resent_below());
     let last = first.map(|_| now.since(last));
-    match (tx.config.rtt_sampling, first) {
+    match (tx.config().rtt_sampling, first) {
         (RttSampling::EverySegment, Some(sent)) => {
             tx.sample_rtt(now.since(sent.at), 1);
         }
@@ -213,7 +213,7 @@ fn take_times(
 
 /// What SACK blocks say of time: they reported `lowest`, and perhaps more above, for the first time.
 fn sample_sacked(tx: &mut Sender, now: Instant, lowest: u64) {
-    if lowest < tx.snd.resent_below() || tx.config.rtt_sampling != RttSampling::EverySegment {
+    if lowest < tx.snd.resent_below() || tx.config().rtt_sampling != RttSampling::EverySegment {
         return;
     }
     let at = tx.snd.sent().partition_point(|s| s.end() <= lowest);
@@ -226,7 +226,7 @@ fn sample_sacked(tx: &mut Sender, now: Instant, lowest: u64) {
         tx.snd.sent().front().map_or(now, |s| s.at)
     };
     // Data from before the head was sent last still arrives, so the head cannot be answered yet.
-    if tx.config.rto_restart_on_sack && sent.at < head {
+    if tx.config().rto_restart_on_sack && sent.at < head {
         tx.arm_retransmission(now);
     }
 }

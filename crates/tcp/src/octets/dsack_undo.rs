@@ -65,14 +65,14 @@ impl DsackUndo {
 impl Octets {
     /// The window is about to be reduced.
     pub fn dsack_undo_begins(&mut self, tx: &mut Sender) {
-        if tx.config.undo_by_dsack && tx.agreed().sack {
+        if tx.config().undo_by_dsack && tx.agreed().sack {
             self.dsack_undo.begin(tx.window.prior());
         }
     }
 
     /// An acknowledgement of `ack` reports a duplicate; nothing else of it was taken in yet.
     pub fn dsack_arrives(&mut self, tx: &mut Sender, now: Instant, left: u64, right: u64) {
-        if !tx.config.undo_by_dsack {
+        if !tx.config().undo_by_dsack {
             return;
         }
         if right > tx.snd.resent_below() {

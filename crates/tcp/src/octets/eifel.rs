@@ -40,7 +40,7 @@ impl Eifel {
 impl Octets {
     /// A recovery begins, before window and threshold change. Says nothing while another one goes on.
     pub fn eifel_begins(&mut self, tx: &mut Sender, by_timeout: bool) {
-        if !tx.config.eifel || tx.mode != Mode::Open {
+        if !tx.config().eifel || tx.mode() != Mode::Open {
             return;
         }
         self.eifel.waiting = tx.agreed().timestamps;
@@ -51,7 +51,7 @@ impl Octets {
         if by_timeout {
             //= RFC 4015 (3.1, step 0): SRTT_prev = SRTT + 2 * G.
             let (srtt, rttvar) = tx.rtt().estimate();
-            self.eifel.rtt_prev = (srtt + tx.rtt().granularity(&tx.config) * 2, rttvar);
+            self.eifel.rtt_prev = (srtt + tx.rtt().granularity(tx.config()) * 2, rttvar);
         }
     }
 
@@ -99,11 +99,12 @@ impl Octets {
     pub fn resume_after_spurious(&mut self, tx: &mut Sender, now: Instant) {
         //= RFC 4015 (3.1, step 5): new data goes on from SND.MAX.
         self.board.forgive(tx.snd.una(), tx.snd.mss());
-        tx.mode = Mode::Open;
+        tx.enter(Mode::Open);
         self.frto = Frto::Off;
         tx.forget_dupacks();
         self.limited = 0;
-        tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
+        tx.clear(pending::HEAD);
+        tx.want(pending::DATA);
         //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
         tx.forget_episode();
         tx.tell_controller(now, Event::Open);
@@ -116,7 +117,7 @@ impl Octets {
         self.eifel.adapt_above = Some(tx.snd.nxt());
         if !ece {
             //= RFC 4015 (3.1, step 6): the flight and what was acknowledged, at most an initial window of it.
-            let initial = tx.config.initial_window.octets(tx.snd.mss());
+            let initial = tx.config().initial_window.octets(tx.snd.mss());
             let cwnd = tx.snd.outstanding() + octets.min(initial);
             tx.window.cut(cwnd.max(tx.snd.mss()), pipe_prev);
         }

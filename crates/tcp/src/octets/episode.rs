@@ -32,17 +32,17 @@ impl Octets {
             return true;
         }
         //= RFC 6582 (3.2, step 3): partial acknowledgement: resend, deflate, add a segment back.
-        tx.pending |= pending::HEAD;
+        tx.want(pending::HEAD);
         if !reduces_in_proportion(tx) {
             tx.window.deflate(octets);
         }
         self.partial_acks += 1;
-        self.partial_acks == 1 || tx.config.partial_ack == PartialAck::SlowButSteady
+        self.partial_acks == 1 || tx.config().partial_ack == PartialAck::SlowButSteady
     }
 
     /// Recovery is over; the window is the threshold, or `at_most`.
     fn leave_recovery(&mut self, tx: &mut Sender, now: Instant, at_most: u64) {
-        tx.mode = Mode::Open;
+        tx.enter(Mode::Open);
         tx.window.settle(at_most);
         tx.forget_dupacks();
         self.limited = 0;
@@ -50,8 +50,8 @@ impl Octets {
     }
 
     pub(super) fn duplicate_ack(&mut self, tx: &mut Sender, now: Instant, news: u64) {
-        tx.pending |= pending::DATA;
-        match tx.mode {
+        tx.want(pending::DATA);
+        match tx.mode() {
             Mode::Open | Mode::Disorder | Mode::Cwr => {}
             //= RFC 5681 (3.2, step 4): a segment has left the network for each duplicate.
             Mode::Recovery if !tx.recovers_by_sack() && !reduces_in_proportion(tx) => {
@@ -66,7 +66,7 @@ impl Octets {
         }
         tx.count_dupack();
         let by_sack = tx.recovers_by_sack();
-        let enough = if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) };
+        let enough = if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config().dup_acks) };
         if tx.dupacks() >= enough || (by_sack && self.board.head_is_lost(tx.snd.una())) {
             //= RFC 6582 (3.2, step 2): not for duplicates of what was outstanding when the last recovery began.
             let fresh = by_sack || tx.about().recovery == FastRecovery::Reno || tx.snd.una() > tx.recover();
@@ -85,7 +85,7 @@ impl Octets {
     /// An acknowledgement of `ack` reports congestion.
     pub(super) fn reduce_for_ecn(&mut self, tx: &mut Sender, now: Instant, ack: u64) {
         //= RFC 3168 (6.1.2): at most once per window of data, and not beside a reduction for a loss in it.
-        if tx.mode != Mode::Open || ack <= tx.ecn.recover() || ack <= tx.recover() {
+        if tx.mode() != Mode::Open || ack <= tx.ecn.recover() || ack <= tx.recover() {
             return;
         }
         if tx.must_wait_for_timer() {
@@ -116,19 +116,19 @@ impl Octets {
             tx.window.cut(mss, ssthresh);
             tx.tell_controller(now, Event::Timeout);
             self.board.time_out(una, nxt, mss, true);
-            tx.mode = Mode::Loss;
+            tx.enter(Mode::Loss);
             tx.forget_dupacks();
             return;
         }
-        tx.mode = Mode::Recovery;
-        tx.pending |= pending::HEAD;
+        tx.enter(Mode::Recovery);
+        tx.want(pending::HEAD);
         if tx.recovers_by_sack() {
             //= RFC 6675 (5, steps 4.1 to 4.4): halve, resend the first hole, count the pipe.
             tx.window.cut(ssthresh, ssthresh);
             self.board.begin_recovery(una);
         } else {
             //= RFC 5681 (3.2, step 3): three segments have left the network.
-            let left = u64::from(if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) });
+            let left = u64::from(if tx.agreed().sack { DUP_THRESH } else { u32::from(tx.config().dup_acks) });
             tx.window.cut(ssthresh + left * mss, ssthresh);
         }
         tx.tell_controller(now, Event::Recovery);
@@ -141,7 +141,7 @@ impl Octets {
         self.eifel_begins(tx, true);
         self.frto_begins(tx);
         self.needless.begins(una);
-        if matches!(tx.mode, Mode::Open) {
+        if matches!(tx.mode(), Mode::Open) {
             self.dsack_undo_begins(tx);
         }
         //= RFC 5681 (3.1): the threshold falls once for a segment, however often its timer expires.
@@ -155,13 +155,14 @@ impl Octets {
         tx.ecn.reduced();
         tx.tell_controller(now, Event::Timeout);
         //= RFC 2018 (8): what was SACKed may be gone; RFC 6675 (5.1) leaves it to the sender.
-        let forget = tx.config.sack_after_rto == SackAfterRto::Forget || self.board.is_sacked(una);
+        let forget = tx.config().sack_after_rto == SackAfterRto::Forget || self.board.is_sacked(una);
         self.board.time_out(una, nxt, mss, forget);
-        tx.mode = Mode::Loss;
+        tx.enter(Mode::Loss);
         //= RFC 6582 (3.2, step 4): no fast retransmit for what was outstanding.
         tx.begin_episode();
         tx.forget_dupacks();
         self.limited = 0;
-        tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
+        tx.clear(pending::HEAD);
+        tx.want(pending::DATA);
     }
 }

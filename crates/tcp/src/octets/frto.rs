@@ -26,14 +26,14 @@ pub(super) enum Frto {
 impl Octets {
     /// Step 1: the retransmission timer has expired; the mode is what it was before.
     pub fn frto_begins(&mut self, tx: &mut Sender) {
-        let fits = match tx.mode {
+        let fits = match tx.mode() {
             //= RFC 5682 (2.1, 3.1): a timeout in loss recovery is no question, unless the same segment timed out again.
             Mode::Loss => self.frto == Frto::First,
             //= RFC 5682 (2.1): nor in fast recovery, unless it is Reno's or NewReno's.
             Mode::Recovery => !tx.recovers_by_sack(),
             _ => true,
         };
-        self.frto = if tx.config.frto && fits { Frto::First } else { Frto::Off };
+        self.frto = if tx.config().frto && fits { Frto::First } else { Frto::Off };
     }
 
     /// In the loss state SND.UNA has moved to `ack`, by `octets`. Says whether the timeout was spurious and is answered.
@@ -92,7 +92,7 @@ impl Octets {
     fn frto_fails(&mut self, tx: &mut Sender) {
         self.frto = Frto::Off;
         tx.window.set_cwnd(3 * tx.snd.mss());
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
     }
 
     /// The timeout was spurious.

@@ -9,14 +9,14 @@ use super::Octets;
 /// Is it proportional rate reduction that says what leaves now?
 #[inline]
 pub(super) fn reduces_in_proportion(tx: &Sender) -> bool {
-    tx.mode == Mode::Recovery && tx.config.prr != ProportionalReduction::Off
+    tx.mode() == Mode::Recovery && tx.config().prr != ProportionalReduction::Off
 }
 
 impl Octets {
     /// Fast recovery has begun with an acknowledgement that reported `news` octets for the first time.
     pub fn prr_begins(&mut self, tx: &mut Sender, news: u64) {
         let outstanding = tx.snd.outstanding();
-        let flight = match tx.config.prr {
+        let flight = match tx.config().prr {
             ProportionalReduction::Off => return,
             //= RFC 9937: RecoverFS is the flight less what had been reported before this acknowledgement.
             ProportionalReduction::Safe => outstanding - (self.board.sacked() - news).min(outstanding),
@@ -38,7 +38,7 @@ impl Octets {
         let (mss, outstanding, ssthresh) = (tx.snd.mss(), tx.snd.outstanding(), tx.window.ssthresh());
         let by_sack = tx.recovers_by_sack();
         // Without SACK the head is lost when it is about to be sent again.
-        let head = if by_sack || tx.pending & pending::HEAD == 0 { 0 } else { mss };
+        let head = if by_sack || !tx.wants(pending::HEAD) { 0 } else { mss };
         let in_flight = if by_sack {
             self.pipe(tx)
         } else {
@@ -46,7 +46,7 @@ impl Octets {
         };
         self.further_loss = false;
         let news = Delivery { delivered, in_flight, ssthresh, safe };
-        let allowed = self.prr.on_ack(tx.config.prr, news, mss);
+        let allowed = self.prr.on_ack(tx.config().prr, news, mss);
         // The rest of the sender compares with *pipe*, or without SACK with all that is outstanding.
         let limit = if by_sack { in_flight + allowed } else { outstanding + allowed.saturating_sub(head) };
         tx.window.set_cwnd(limit);
@@ -77,7 +77,7 @@ impl Octets {
     /// `octets` of data leave.
     #[inline]
     pub fn prr_sent(&mut self, tx: &mut Sender, octets: u64) {
-        if tx.mode == Mode::Recovery {
+        if tx.mode() == Mode::Recovery {
             self.prr.sent(octets);
         }
     }

@@ -9,13 +9,13 @@ impl Octets {
     /// The next segment with data or FIN.
     #[inline(always)]
     pub fn choose(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
-        if tx.pending & pending::HEAD != 0 {
-            tx.pending &= !pending::HEAD;
+        if tx.wants(pending::HEAD) {
+            tx.clear(pending::HEAD);
             if tx.snd.una() < tx.snd.nxt() && !tx.is_held(hold::PROBING) {
                 return self.choose_head(tx, room);
             }
         }
-        match tx.mode {
+        match tx.mode() {
             Mode::Recovery if tx.recovers_by_sack() => return self.choose_in_sack_recovery(tx, now, room),
             Mode::Loss => match self.frto_next(tx, now, room) {
                 Some(Ok(len)) => return Choice::New(len),
@@ -117,7 +117,7 @@ impl Octets {
     }
 
     fn flight_for_new_data(&self, tx: &Sender) -> u64 {
-        if tx.mode == Mode::Open && tx.dupacks() > 0 && !tx.config.limited_transmit {
+        if tx.mode() == Mode::Open && tx.dupacks() > 0 && !tx.config().limited_transmit {
             // SACKed segments would let new ones out, which is limited transmit.
             tx.snd.outstanding()
         } else {
@@ -130,7 +130,7 @@ impl Octets {
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant, len: u64) {
         tx.snd.note_sent(now, 0);
         if tx.dupacks() > 0 {
-            if tx.mode == Mode::Open {
+            if tx.mode() == Mode::Open {
                 self.limited += len;
             }
             self.prr_sent(tx, len);
@@ -149,15 +149,15 @@ impl Octets {
         //= RFC 1191 (6.4): what was too large is sent again, one segment until it is acknowledged, and this is no congestion.
         let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
         self.board.time_out(una, nxt, mss, false);
-        tx.mode = Mode::Loss;
+        tx.enter(Mode::Loss);
         tx.begin_episode();
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
     }
 }
 
 /// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
 fn limited_allowance(tx: &Sender) -> u64 {
-    if tx.dupacks() == 0 || tx.mode != Mode::Open || !tx.config.limited_transmit || tx.agreed().sack {
+    if tx.dupacks() == 0 || tx.mode() != Mode::Open || !tx.config().limited_transmit || tx.agreed().sack {
         return 0;
     }
     u64::from(tx.dupacks().min(2)) * tx.snd.mss()

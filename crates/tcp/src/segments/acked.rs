@@ -106,7 +106,9 @@ impl Segments {
             tx.controller_observes(&brought);
         }
         let sample = match span {
-            Some((first, _)) if tx.config.rtt_sampling == RttSampling::EverySegment => Some(now.since(first)),
+            Some((first, _)) if tx.config().rtt_sampling == RttSampling::EverySegment => {
+                Some(now.since(first))
+            }
             Some(_) => tx.age_of_echo(now, self.undo.echo),
             None => None,
         };
@@ -115,7 +117,7 @@ impl Segments {
             brought.srtt = tx.rtt().srtt();
         }
         self.adapt_reo_wnd(before);
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
         if segments > 0 {
             // What leaves now sets the timer once more: it is set when that is over.
             if tx.pace.is_on() || tx.snd.sent().is_empty() {
@@ -163,7 +165,7 @@ impl Segments {
             if !a.blocks.is_empty() && had > 0 {
                 self.on_news(tx, now, &mut news, una, false);
                 // What it shows to have arrived makes room. Linux: the window stays as it is.
-                tx.pending |= pending::DATA;
+                tx.want(pending::DATA);
             }
             return;
         }
@@ -182,7 +184,7 @@ impl Segments {
                 self.sample_and_control(tx, now, self.marked - marked, in_flight_before, &news);
             }
         }
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
     }
 
     /// The acknowledgement of one who only receives: it says nothing if nothing is outstanding or waits to be sent.
@@ -220,7 +222,7 @@ impl Segments {
             self.probe_answered_by(tx, now, ack, news);
         }
         let plain = (news.not_duplicate || news.acked > 0) && !news.sacked && !news.dsack && !news.ece;
-        if !plain || tx.mode != Mode::Open {
+        if !plain || tx.mode() != Mode::Open {
             let duplicate = !news.advanced && !news.not_duplicate && !news.dsack;
             self.on_news(tx, now, news, una, duplicate);
         }
@@ -299,7 +301,7 @@ impl Segments {
     fn take_rtt(&mut self, tx: &mut Sender, now: Instant, news: &mut News) {
         let span = news.acked_sent.filter(|_| !news.resent_acked);
         let reported = news.sacked_sent.map(|(first, _)| now.since(first));
-        let exact = tx.config.rtt_sampling == RttSampling::EverySegment;
+        let exact = tx.config().rtt_sampling == RttSampling::EverySegment;
         let sample = match span.map(|(first, _)| now.since(first)).or(reported).filter(|_| exact) {
             Some(rtt) => Some(rtt),
             None if news.acked > 0 => tx.age_of_echo(now, self.undo.echo),
@@ -324,7 +326,7 @@ impl Segments {
         rtt_sampled(tx, sample);
         if news.acked == 0
             && let (Some(reported), Some(head)) = (reported, tx.snd.sent().front())
-            && tx.config.rto_restart_on_sack
+            && tx.config().rto_restart_on_sack
             && reported > now.since(head.at)
         {
             // Data from before the head was sent last still arrives, so the head cannot be answered yet.
@@ -339,7 +341,7 @@ impl Segments {
         if tx.samples_rate() || (news.ece && tx.is_held(hold::ECN)) {
             return;
         }
-        if tx.mode.reduces() {
+        if tx.mode().reduces() {
             self.reduce(tx, delivered, lost, news.advanced);
             return;
         }
@@ -401,7 +403,7 @@ impl Segments {
 
 /// A measurement goes to the estimator.
 fn rtt_sampled(tx: &mut Sender, sample: Duration) {
-    let per_round_trip = match tx.config.rtt_sampling {
+    let per_round_trip = match tx.config().rtt_sampling {
         RttSampling::Timestamps => tx.snd.outstanding().div_ceil(2 * tx.snd.mss()),
         _ => 1,
     };

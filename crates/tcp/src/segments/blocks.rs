@@ -35,7 +35,7 @@ impl Segments {
                 self.take_block(tx, now, left, right, news);
             }
         }
-        if (tx.mode != Mode::Loss || self.undo.marker.is_some())
+        if (tx.mode() != Mode::Loss || self.undo.marker.is_some())
             && let Some(from) = news.late_from.take()
         {
             self.note_reordering(tx, from);

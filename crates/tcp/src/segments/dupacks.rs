@@ -47,7 +47,7 @@ impl Segments {
 
     //= RFC 5681 (3.2): three duplicates; RFC 6582 (3.2, step 3): a partial acknowledgement shows the next loss.
     pub(super) fn mark_head_lost(&mut self, tx: &mut Sender, advanced: bool) {
-        let found = match tx.mode {
+        let found = match tx.mode() {
             Mode::Recovery => advanced,
             Mode::Loss => false,
             _ => self.sacked_out >= self.reordering,

@@ -36,12 +36,12 @@ impl Segments {
             self.suspect_reneging(tx, now, news);
             return;
         }
-        if tx.mode == Mode::Open {
+        if tx.mode() == Mode::Open {
             self.undo.resent_at = None;
         } else if tx.snd.una() >= tx.recover() && self.leave_at_end(tx) {
             return;
         }
-        match tx.mode {
+        match tx.mode() {
             Mode::Recovery => {
                 if !news.advanced {
                     if !tx.agreed().sack && duplicate {
@@ -54,7 +54,7 @@ impl Segments {
                     self.try_to_open(tx, now, news);
                 }
                 self.find_losses(tx, now, news);
-                if tx.mode != Mode::Recovery {
+                if tx.mode() != Mode::Recovery {
                     if self.lost_out == 0 {
                         return;
                     }
@@ -65,7 +65,7 @@ impl Segments {
             Mode::Loss => {
                 self.on_news_after_timeout(tx, news, duplicate);
                 self.find_losses(tx, now, news);
-                if tx.mode != Mode::Open && !news.resent_lost {
+                if tx.mode() != Mode::Open && !news.resent_lost {
                     return;
                 }
                 self.on_news_in_order(tx, now, news, duplicate);
@@ -83,7 +83,7 @@ impl Segments {
                 self.count_duplicate(tx);
             }
         }
-        if matches!(tx.mode, Mode::Open | Mode::Disorder) {
+        if matches!(tx.mode(), Mode::Open | Mode::Disorder) {
             self.undo_by_dsack(tx);
         }
         self.find_losses(tx, now, news);
@@ -97,11 +97,11 @@ impl Segments {
 
     /// Everything that was outstanding when the state began is acknowledged. Says whether that is all there is to do.
     fn leave_at_end(&mut self, tx: &mut Sender) -> bool {
-        match tx.mode {
+        match tx.mode() {
             // Something above must be acknowledged, or a window without data would end it.
             Mode::Cwr if tx.snd.una() != tx.recover() => {
                 self.end_reduction(tx);
-                tx.mode = Mode::Open;
+                tx.enter(Mode::Open);
             }
             Mode::Recovery => {
                 self.forget_duplicates(tx);
@@ -138,7 +138,7 @@ impl Segments {
         if news.ece {
             self.enter_reduction(tx, now, Event::CongestionReported);
         }
-        if tx.mode != Mode::Cwr {
+        if tx.mode() != Mode::Cwr {
             self.keep_open(tx);
         }
     }
@@ -147,8 +147,8 @@ impl Segments {
     pub(super) fn keep_open(&mut self, tx: &mut Sender) {
         let odd = self.left() > 0 || self.any_resent(tx);
         let mode = if odd { Mode::Disorder } else { Mode::Open };
-        if tx.mode != mode {
-            tx.mode = mode;
+        if tx.mode() != mode {
+            tx.enter(mode);
             tx.begin_episode();
         }
     }
@@ -157,21 +157,21 @@ impl Segments {
     pub(super) fn enter_recovery(&mut self, tx: &mut Sender, now: Instant) {
         self.undo.ssthresh = None;
         self.prepare_undo(tx);
-        if !tx.mode.reduces() {
+        if !tx.mode().reduces() {
             self.undo.ssthresh = Some(self.current_ssthresh(tx));
             self.begin_reduction(tx, now, Event::Recovery);
         }
-        if tx.config.prr == ProportionalReduction::Off {
+        if tx.config().prr == ProportionalReduction::Off {
             //= RFC 6675 (5, step 4.3): the first segment is sent again whatever the window says.
-            tx.pending |= pending::HEAD;
+            tx.want(pending::HEAD);
         }
-        tx.mode = Mode::Recovery;
+        tx.enter(Mode::Recovery);
     }
 
     /// The window shrinks for another reason than a loss.
     pub(super) fn enter_reduction(&mut self, tx: &mut Sender, now: Instant, event: Event) {
         self.undo.ssthresh = None;
-        if matches!(tx.mode, Mode::Open | Mode::Disorder) {
+        if matches!(tx.mode(), Mode::Open | Mode::Disorder) {
             if event == Event::CongestionReported && tx.must_wait_for_timer() {
                 self.wait_for_timer(tx, now);
                 return;
@@ -179,7 +179,7 @@ impl Segments {
             self.undo.marker = None;
             self.undo.cwnd = tx.window.cwnd();
             self.begin_reduction(tx, now, event);
-            tx.mode = Mode::Cwr;
+            tx.enter(Mode::Cwr);
         }
     }
 
@@ -221,7 +221,7 @@ impl Segments {
     //= not at once, because the acknowledgement that fills the gap may be on its way.
     fn suspect_reneging(&mut self, tx: &mut Sender, now: Instant, news: &mut News) {
         let wait = tx.rtt().srtt().unwrap_or(Duration::ZERO) / 2;
-        let at = on_tick_after(&tx.config, now, wait.max(Duration::from_millis(10)));
+        let at = on_tick_after(tx.config(), now, wait.max(Duration::from_millis(10)));
         tx.timers.arm(Alarm::Retransmission, at);
         news.restart_timer = false;
     }

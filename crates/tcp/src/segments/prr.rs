@@ -85,14 +85,14 @@ impl Segments {
         if tx.samples_rate() {
             return;
         }
-        if tx.config.prr == ProportionalReduction::Off {
+        if tx.config().prr == ProportionalReduction::Off {
             tx.window.settle(cwnd);
         }
     }
 
     /// An acknowledgement in a reduction: `delivered` segments arrived, `lost` more are marked lost.
     pub(super) fn reduce(&mut self, tx: &mut Sender, delivered: u64, lost: u64, advanced: bool) {
-        let rule = tx.config.prr;
+        let rule = tx.config().prr;
         let controlled = tx.samples_rate();
         if controlled || delivered == 0 || self.prr.recover_fs == 0 || rule == ProportionalReduction::Off {
             return;
@@ -111,7 +111,7 @@ impl Segments {
     pub(super) fn end_reduction(&mut self, tx: &mut Sender) {
         if !tx.samples_rate()
             && tx.window.ssthresh() < u64::MAX
-            && (tx.mode == Mode::Cwr || self.undo.marker.is_some())
+            && (tx.mode() == Mode::Cwr || self.undo.marker.is_some())
         {
             tx.window.settle(u64::MAX);
         }

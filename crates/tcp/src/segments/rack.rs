@@ -94,7 +94,7 @@ impl Segments {
     /// The reordering window (RFC 8985 6.2, step 4).
     fn reo_wnd(&self, tx: &Sender) -> Duration {
         if self.reordered == 0
-            && (matches!(tx.mode, Mode::Recovery | Mode::Loss) || self.sacked_out >= self.reordering)
+            && (matches!(tx.mode(), Mode::Recovery | Mode::Loss) || self.sacked_out >= self.reordering)
         {
             return Duration::ZERO;
         }
@@ -189,7 +189,7 @@ impl Segments {
         }
         self.rack.advanced = false;
         let Some(wait) = self.rack_detect(tx, now) else { return false };
-        let at = on_tick_after(&tx.config, now, wait + TIMEOUT_MIN);
+        let at = on_tick_after(tx.config(), now, wait + TIMEOUT_MIN);
         tx.timers.arm(Alarm::Reordering, at);
         true
     }
@@ -213,13 +213,13 @@ impl Segments {
         // What is not lost yet is looked at with the next acknowledgement.
         let _ = self.rack_detect(tx, now);
         if self.in_flight(tx) != before {
-            if tx.mode != Mode::Recovery {
+            if tx.mode() != Mode::Recovery {
                 self.enter_recovery(tx, now);
                 let lost = self.marked - marked;
                 self.reduce(tx, 1, lost, false);
             }
             self.resend_lost();
-            tx.pending |= pending::DATA;
+            tx.want(pending::DATA);
         }
         rearm_rto(tx, now);
     }

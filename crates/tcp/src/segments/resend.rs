@@ -13,7 +13,7 @@ impl Segments {
     /// The next segment with data or FIN.
     #[inline(always)]
     pub fn choose(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
-        if (tx.pending & pending::HEAD != 0 || self.probe_due || self.next != Next::Any)
+        if (tx.wants(pending::HEAD) || self.probe_due || self.next != Next::Any)
             && let Some(choice) = self.choose_repair(tx, now, room)
         {
             return choice;
@@ -28,8 +28,8 @@ impl Segments {
     #[inline(never)]
     fn choose_repair(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Option<Choice> {
         self.set_timer_put_off(tx, now);
-        if tx.pending & pending::HEAD != 0 {
-            tx.pending &= !pending::HEAD;
+        if tx.wants(pending::HEAD) {
+            tx.clear(pending::HEAD);
             if !tx.snd.sent().is_empty() {
                 return Some(self.choose_again(tx, now, room, 0, true, true));
             }
@@ -142,7 +142,7 @@ impl Segments {
         if tx.agreed().sack {
             self.rack_resent(tx, end, now);
         }
-        if counted && tx.mode.reduces() {
+        if counted && tx.mode().reduces() {
             self.prr.sent(1);
         }
         //= RFC 6675 (6): the timer starts again when the head is sent again.
@@ -155,9 +155,9 @@ impl Segments {
     /// New data left.
     #[inline(always)]
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant) {
-        let marks = self.offload.leaves(&mut tx.push);
+        let marks = self.offload.leaves(tx);
         tx.snd.note_sent(now, marks);
-        if tx.mode.reduces() {
+        if tx.mode().reduces() {
             self.prr.sent(1);
         }
         self.fresh_sent = true;

@@ -74,29 +74,29 @@ fn start_rto(tx: &mut Sender, now: Instant, anew: bool) {
         }
         _ => rto,
     };
-    let at = on_tick_after(&tx.config, now, wait);
+    let at = on_tick_after(tx.config(), now, wait);
     tx.timers.arm(Alarm::Retransmission, at);
 }
 
 impl Segments {
     /// Everything that cannot be on its way any more is lost, the window is one segment.
     pub fn time_out(&mut self, tx: &mut Sender, now: Instant) {
-        let fresh = !matches!(tx.mode, Mode::Recovery | Mode::Loss);
+        let fresh = !matches!(tx.mode(), Mode::Recovery | Mode::Loss);
         let again = self.timeouts > 0;
         self.timeouts += 1;
         self.mark_timed_out(tx, now);
         //= RFC 5681 (3.1): the threshold falls once for a window; Linux: and again for another timeout in the same loss
         //= state only if data was acknowledged in between.
         let mut ssthresh = tx.window.ssthresh();
-        if matches!(tx.mode, Mode::Open | Mode::Disorder)
+        if matches!(tx.mode(), Mode::Open | Mode::Disorder)
             || tx.recover() <= tx.snd.una()
-            || (tx.mode == Mode::Loss && !again)
+            || (tx.mode() == Mode::Loss && !again)
         {
             self.undo.ssthresh = Some(self.current_ssthresh(tx));
             ssthresh = ssthresh_after_loss(tx);
             self.prepare_undo(tx);
         }
-        let disordered = matches!(tx.mode, Mode::Open | Mode::Disorder);
+        let disordered = matches!(tx.mode(), Mode::Open | Mode::Disorder);
         if disordered && self.sacked_out >= u64::from(DUP_THRESH) {
             // Many arrived and still nothing was found: reordering was overestimated.
             self.reordering = self.reordering.min(u64::from(DUP_THRESH));
@@ -106,13 +106,13 @@ impl Segments {
         tx.ecn.reduced();
         tx.tell_controller(now, Event::Timeout);
         self.undo.needless.begins(tx.snd.una());
-        tx.mode = Mode::Loss;
+        tx.enter(Mode::Loss);
         tx.begin_episode();
         self.probe = None;
         self.probe_due = false;
         //= RFC 5682 (2.1, step 1): not for a timeout of data that was already being repaired, unless it has just failed again.
-        self.frto = tx.config.frto && (fresh || again);
-        tx.pending |= pending::HEAD | pending::DATA;
+        self.frto = tx.config().frto && (fresh || again);
+        tx.want(pending::HEAD | pending::DATA);
     }
 
     fn mark_timed_out(&mut self, tx: &mut Sender, now: Instant) {
@@ -147,15 +147,15 @@ impl Segments {
         if self.lost_out == 0 {
             return;
         }
-        if tx.mode != Mode::Loss {
+        if tx.mode() != Mode::Loss {
             tx.begin_episode();
             self.undo.ssthresh = None;
             self.undo.marker = None;
-            tx.mode = Mode::Loss;
+            tx.enter(Mode::Loss);
         }
         self.frto = false;
         self.resend_lost();
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
     }
 }
 

@@ -35,7 +35,7 @@ impl Segments {
         let Some(head) = tx.snd.sent().front().filter(|_| wants_probe(tx)) else { return false };
         let mut wait = match tx.rtt().srtt() {
             //= RFC 8985 (7.2): PTO = 2 SRTT; a lone segment may wait for a delayed acknowledgement.
-            Some(srtt) => srtt * 2 + if tx.snd.sent().len() == 1 { tx.config.rto_min } else { TIMEOUT_MIN },
+            Some(srtt) => srtt * 2 + if tx.snd.sent().len() == 1 { tx.config().rto_min } else { TIMEOUT_MIN },
             None => Duration::from_secs(1),
         };
         //= RFC 8985 (7.2): not later than the timeout would be.
@@ -44,7 +44,7 @@ impl Segments {
         if !until.is_zero() {
             wait = wait.min(until);
         }
-        let at = on_tick_after(&tx.config, now, wait);
+        let at = on_tick_after(tx.config(), now, wait);
         tx.timers.arm(Alarm::LossProbe, at);
         true
     }
@@ -57,7 +57,7 @@ impl Segments {
             return;
         }
         self.probe_due = true;
-        tx.pending |= pending::DATA;
+        tx.want(pending::DATA);
         // Should nothing leave, the timeout is still there.
         rearm_rto(tx, now);
     }
@@ -80,7 +80,7 @@ impl Segments {
             //= RFC 8985 (7.4.2): the probe has repaired a loss: that is congestion.
             self.undo.cwnd = tx.window.cwnd();
             self.begin_reduction(tx, now, Event::Recovery);
-            tx.mode = Mode::Cwr;
+            tx.enter(Mode::Cwr);
             self.end_reduction(tx);
             self.keep_open(tx);
         } else if !news.advanced && !news.not_duplicate && !news.sacked {
@@ -94,5 +94,8 @@ impl Segments {
 #[inline]
 pub(super) fn wants_probe(tx: &Sender) -> bool {
     //= RFC 8985 (7.2): with SACK, not while losses are repaired nor while anything is SACKed.
-    tx.config.tlp && tx.agreed().sack && matches!(tx.mode, Mode::Open | Mode::Cwr) && !tx.is_held(hold::ECN)
+    tx.config().tlp
+        && tx.agreed().sack
+        && matches!(tx.mode(), Mode::Open | Mode::Cwr)
+        && !tx.is_held(hold::ECN)
 }

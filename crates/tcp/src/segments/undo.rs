@@ -53,7 +53,7 @@ impl Segments {
 
     /// The threshold as it is, or three quarters of the window if that is more (RFC 2861).
     pub(super) fn current_ssthresh(&self, tx: &Sender) -> u64 {
-        if tx.mode.reduces() {
+        if tx.mode().reduces() {
             return tx.window.ssthresh();
         }
         let mss = tx.snd.mss();
@@ -69,7 +69,7 @@ impl Segments {
     //= RFC 3522 (3.2): the echo is older than the first retransmission: the original was acknowledged.
     pub(super) fn original_arrived(&self, tx: &Sender) -> bool {
         match self.undo.resent_at {
-            Some(at) => tx.config.undo_by_timestamps && self.echoes_before(tx, at),
+            Some(at) => tx.config().undo_by_timestamps && self.echoes_before(tx, at),
             // Nothing was sent again, so nothing else can have been answered; unless that was forgotten (`must_stay`).
             None => tx.agreed().sack || tx.snd.una() < tx.recover(),
         }
@@ -78,7 +78,7 @@ impl Segments {
     fn may_undo(&self, tx: &Sender) -> bool {
         let undo = &self.undo;
         undo.marker.is_some()
-            && ((tx.config.undo_by_dsack && undo.unanswered == Some(0)) || self.original_arrived(tx))
+            && ((tx.config().undo_by_dsack && undo.unanswered == Some(0)) || self.original_arrived(tx))
     }
 
     /// Window and threshold as they were.
@@ -96,7 +96,7 @@ impl Segments {
     //= RFC 3708 (3): everything that was sent again has been reported as a duplicate.
     pub(super) fn undo_by_dsack(&mut self, tx: &mut Sender) -> bool {
         let undo = &self.undo;
-        if !tx.config.undo_by_dsack || undo.marker.is_none() || undo.unanswered != Some(0) {
+        if !tx.config().undo_by_dsack || undo.marker.is_none() || undo.unanswered != Some(0) {
             return false;
         }
         self.rack.reo_wnd_persist = self.rack.reo_wnd_persist.saturating_add(1).min(16);
@@ -115,7 +115,7 @@ impl Segments {
         if self.must_stay(tx) {
             return true;
         }
-        tx.mode = Mode::Open;
+        tx.enter(Mode::Open);
         self.reneged = false;
         false
     }
@@ -161,7 +161,7 @@ impl Segments {
             return true;
         }
         if proved || tx.agreed().sack {
-            tx.mode = Mode::Open;
+            tx.enter(Mode::Open);
             self.reneged = false;
         }
         true
