@@ -151,12 +151,38 @@ def test_the_command_line_draws_as_wide_as_it_is_told(wire: Path) -> None:
 def test_the_congestion_window_is_that_of_the_sender(run: al.Run) -> None:
     figure = plot.congestion_window(run.congestion)
     assert labels(figure) == [("time since the start of the run (s)", "octets")]
-    assert figure.axes[0].get_title(loc="left") == "TCP flow 1, sender origin"
+    assert figure.axes[0].get_title(loc="left") == "flow 1, sender origin"
     window = next(line for line in figure.axes[0].get_lines() if line.get_label() == "congestion window")
     assert (
         np.max(np.asarray(window.get_ydata()))
         == run.congestion.filter(pl.col("host").cast(str) == "origin")["cwnd"].max()
     )
+
+
+@pytest.mark.parametrize("transport", ["tcp", "sctp"])
+def test_every_time_out_of_an_outage_is_marked(transport: str) -> None:
+    text = """
+        [run]
+        record = ["congestion"]
+        [hosts]
+        mobile = { app = { bulk = { size = "500kB" } }, transport = "TRANSPORT" }
+        origin = { app = "bulk-server", transport = "TRANSPORT" }
+        [links.wire]
+        wireline = { rate = "1Mbit/s", delay = "20ms" }
+        between = ["mobile", "origin"]
+        [[timeline]]
+        at = "1s"
+        target = "wire"
+        set = { state = "down" }
+        [[timeline]]
+        at = "9s"
+        target = "wire"
+        set = { state = "up" }
+    """
+    run = parse(text.replace("TRANSPORT", transport)).run()
+    lines = plot.congestion_window(run.congestion).axes[0].get_lines()
+    assert run.summary["rto_count"] > 2
+    assert f"time-out ({run.summary['rto_count']:.0f})" in [line.get_label() for line in lines]
 
 
 def test_a_backlog_ends_at_nothing_and_is_what_the_queue_and_the_wire_hold(run: al.Run) -> None:

@@ -402,9 +402,12 @@ impl Sender {
         }
         self.counts.selective_acks += 1;
         let mut new = 0;
+        let second = blocks.get(1).map(|(left, right)| (self.place(*left), self.place(*right)));
         for (number, (left, right)) in blocks.iter().enumerate() {
             let (left, right) = (self.place(*left), self.place(*right));
-            if number == 0 && right <= ack && left < right {
+            //= RFC 2883 (5): the first block reports a duplicate if it is acknowledged, or a part of the second one.
+            let is_within = second.is_some_and(|(l, r)| l <= left && right <= r);
+            if number == 0 && (right <= ack || is_within) && left < right {
                 self.counts.duplicates_reported += 1;
             } else if ack <= left && left < right && right <= self.end && self.sacked.count() < MOST_PIECES {
                 new += self.sacked.insert(left.max(self.acked), right.max(self.acked));

@@ -22,6 +22,8 @@ struct Script {
 #[derive(Clone, Copy, Default)]
 struct With {
     sack: Option<(u32, u32)>,
+    /// A second block.
+    next: Option<(u32, u32)>,
     stamps: Option<(u32, u32)>,
     window: Option<u16>,
 }
@@ -54,7 +56,7 @@ impl Script {
             options.mss = Some(1000);
             options.window_scale = self.scale[side];
         }
-        if let Some((left, right)) = with.sack {
+        for (left, right) in [with.sack, with.next].into_iter().flatten() {
             let isn = self.isn[1 - side];
             options.sack.push(isn.wrapping_add(left), isn.wrapping_add(right));
         }
@@ -571,6 +573,19 @@ proptest! {
             prop_assert!(side.stall_count >= side.stalls.len() as u64);
             prop_assert!(side.stalls.iter().all(|stall| stall.end_s >= stall.begin_s));
         }
+    }
+}
+
+#[test]
+fn rfc_2883_5_a_duplicate_may_lie_above_what_is_acknowledged() {
+    for (next, duplicates) in [(Some((1001, 5001)), 1), (Some((2001, 3001)), 1), (Some((4001, 5001)), 0), (None, 0)] {
+        let mut s = Script::begun();
+        for n in 0..5 {
+            s.data(200.0 + f64::from(n), 0, 1 + 1000 * n, 1000);
+        }
+        let with = With { sack: Some((2001, 3001)), next, ..With::default() };
+        s.segment(301.0, 1, Flags(0), 1, Some(1), 0, with);
+        assert_eq!(s.client().duplicates_reported, Some(duplicates), "{next:?}");
     }
 }
 

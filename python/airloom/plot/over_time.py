@@ -16,6 +16,7 @@ from airloom.plot.panels import TIME
 def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: str | None = None) -> Figure:
     """Congestion window, threshold and octets in flight of a sender, with its retransmission time-outs marked.
 
+    Time-outs are seen by the timer, which each of them doubles: not those behind which it is as long as it may be.
     `congestion` is the table of a run that recorded it. Without `flow` and `host`, the sender with most samples.
     """
     rows = congestion.with_columns(pl.col("host", "state").cast(pl.String))
@@ -39,12 +40,14 @@ def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: s
         axes.step(times, rows["cwnd"].to_numpy(), where="post", color=LINES[0]["color"], label="congestion window")
         if not np.all(np.isnan(threshold)):
             axes.step(times, threshold, where="post", color=LINES[1]["color"], linestyle="--", label="threshold")
-        lost = rows.filter((pl.col("state") == "loss") & (pl.col("state").shift(1, fill_value="") != "loss"))
+        # A timer that expires is doubled (RFC 6298, 5.5; RFC 9260, 6.3.3); a round trip that makes it longer is a new one.
+        doubled = pl.col("rto_ns") > 1.5 * pl.col("rto_ns").shift(1)
+        lost = rows.filter(doubled & pl.col("srtt_ns").eq_missing(pl.col("srtt_ns").shift(1)))
         if not lost.is_empty():
             at = lost["t_ns"].to_numpy() / 1e9
             axes.plot(at, lost["cwnd"].to_numpy(), "x", color=LOST, label=f"time-out ({len(at)})")
         axes.set_ylabel("octets")
-        _finish(axes, f"TCP flow {number}, sender {name}")
+        _finish(axes, f"flow {number}, sender {name}")
     return figure
 
 

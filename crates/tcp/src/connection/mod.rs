@@ -73,8 +73,8 @@ pub(super) struct Connection {
     ports: (u16, u16),
     path: Path,
     who: Identity,
-    /// Window, threshold and smoothed round-trip time as they were recorded last.
-    recorded: (u64, u64, u64),
+    /// Window, threshold, smoothed round-trip time and timeout as they were recorded last.
+    recorded: (u64, u64, u64, u64),
 }
 
 impl Connection {
@@ -114,7 +114,7 @@ impl Connection {
             ports,
             path,
             who,
-            recorded: (0, 0, 0),
+            recorded: (0, 0, 0, 0),
         }
     }
 
@@ -306,7 +306,8 @@ impl Connection {
     #[cold]
     fn record_slowly(&mut self, cx: &mut Cx) {
         let srtt = self.tx.rtt().srtt();
-        let now = (self.tx.window.cwnd(), self.tx.window.ssthresh(), srtt.map_or(0, |d| d.as_nanos()));
+        let (window, rto) = (&self.tx.window, self.tx.rto());
+        let now = (window.cwnd(), window.ssthresh(), srtt.map_or(0, |d| d.as_nanos()), rto.as_nanos());
         if now == self.recorded {
             return;
         }
@@ -319,7 +320,7 @@ impl Connection {
             ssthresh: self.tx.window.ssthresh(),
             in_flight: self.recovery.in_flight(&self.tx),
             srtt,
-            rto: self.tx.rto(),
+            rto,
             state: match self.tx.mode() {
                 Mode::Open if self.tx.window.in_slow_start() => "slow-start",
                 Mode::Open => "avoidance",
