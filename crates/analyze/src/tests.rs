@@ -560,7 +560,7 @@ proptest! {
         let mut s = Script::new();
         for (at_ms, side, flags, seq, ack, len, sack, stamps, window) in made {
             let (seq, ack) = if small { (seq % 10_000, ack.map(|a| a % 10_000)) } else { (seq, ack) };
-            s.segment(at_ms, side, Flags(flags), seq, ack, len, With { sack, stamps, window });
+            s.segment(at_ms, side, Flags(flags), seq, ack, len, With { sack, stamps, window, ..With::default() });
         }
         let report = s.analysis().report;
         prop_assert_eq!(report.segments, s.frames.len() as u64);
@@ -578,7 +578,9 @@ proptest! {
 
 #[test]
 fn rfc_2883_5_a_duplicate_may_lie_above_what_is_acknowledged() {
-    for (next, duplicates) in [(Some((1001, 5001)), 1), (Some((2001, 3001)), 1), (Some((4001, 5001)), 0), (None, 0)] {
+    for (next, duplicates) in
+        [(Some((1001, 5001)), 1), (Some((2001, 3001)), 1), (Some((4001, 5001)), 0), (None, 0)]
+    {
         let mut s = Script::begun();
         for n in 0..5 {
             s.data(200.0 + f64::from(n), 0, 1 + 1000 * n, 1000);
@@ -725,6 +727,7 @@ fn segments_whose_options_were_cut_or_are_impossible_count() {
             sack: Some((2001, 1001 + 1000 * n)),
             window: Some(50_000 - n as u16),
             stamps: Some((n, n)),
+            ..With::default()
         };
         s.segment(201.0 + f64::from(n), 1, Flags(0), 1, Some(1001), 0, with);
     }
