@@ -109,7 +109,7 @@ pub struct Config {
     #[default(true)]
     pub cookies: bool,
     /// Octets of origins' answers that are kept and used again while they are fresh (RFC 9111, `s-maxage`, `max-age` and
-    /// `Expires` alone); none: nothing is kept.
+    /// `Expires` alone); none: nothing is kept. The simulated `http-server` says none of these, so that nothing of it is kept.
     pub cache: Option<Octets>,
     /// Web pages become decks for clients that do not take them as they are.
     #[default(true)]

@@ -81,7 +81,7 @@ pub struct Exchange {
     pub treatment: Treatment,
     /// Why the gateway answered itself; none for an origin's answer.
     pub why: Option<String>,
-    /// Octets of the origin's body, without content coding.
+    /// Octets of the origin's body, without content coding; none of what was kept.
     pub origin_octets: u64,
     /// Octets of the body to the client.
     pub client_octets: u64,

@@ -79,6 +79,7 @@ pub(super) struct Exchange {
     /// Octets counted as held.
     pub(super) held: usize,
     pub(super) fetched: Option<Instant>,
+    /// Of the body that the reply is made of, be it kept.
     pub(super) origin_octets: u64,
     pub(super) treatment: Treatment,
     /// Why the gateway answers itself, for people.

@@ -155,6 +155,7 @@ impl Gateway {
             Stage::Receiving { status, fields, body } => {
                 match body.map_or(Ok(Bytes::new()), Incoming::finish) {
                     Ok(body) => {
+                        self.counters.origin_octets += body.len() as u64;
                         self.keep(now, id, status, &fields, &body);
                         self.complete(now, id, status, &fields, body);
                     }
@@ -192,7 +193,6 @@ impl Gateway {
         let Some(request) = &exchange.request else { return };
         let keeps_cookies = self.config.cookies && exchange.session.is_some();
         exchange.origin_octets = body.len() as u64;
-        self.counters.origin_octets += body.len() as u64;
         let Some(mut passed) = reply::passed_on(fields, keeps_cookies) else {
             return self.broken(now, id, BodyError::TooLarge);
         };

@@ -117,7 +117,8 @@ impl Gateway {
             status: reply.status,
             treatment: exchange.treatment,
             why: exchange.why.clone(),
-            origin_octets: exchange.origin_octets,
+            // What was kept came from no origin this time.
+            origin_octets: exchange.fetched.map_or(0, |_| exchange.origin_octets),
             client_octets: reply.body.len() as u64,
         });
     }

@@ -113,6 +113,20 @@ fn what_is_fresh_is_not_asked_again() {
     assert_eq!((pair.asked.len(), pair.gateway.counters().cache_hits), (2, 1));
 }
 
+#[test]
+fn what_comes_from_the_cache_comes_from_no_origin_and_takes_as_long_to_make() {
+    let origin = |_: &_| answer(200, &[("Content-Type", WML), ("Cache-Control", "max-age=60")], DECK);
+    let processing = Processing { per_octet: Duration::from_millis(1), ..Processing::default() };
+    let mut pair = Pair::open(Config { processing, ..with_a_cache() }, origin);
+    let [fresh, kept] = [0; 2].map(|_| {
+        let began = pair.now;
+        pair.get("http://origin/");
+        (pair.now.since(began), pair.gateway.poll_report().unwrap().origin_octets)
+    });
+    assert_eq!((kept.0, fresh.1, kept.1), (fresh.0, DECK.len() as u64, 0));
+    assert_eq!(pair.gateway.counters().origin_octets, DECK.len() as u64);
+}
+
 fn with_a_cache() -> Config {
     Config { cache: Some(airloom_base::units::Octets(10_000)), ..Config::default() }
 }
