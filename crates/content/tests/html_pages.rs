@@ -81,6 +81,39 @@ fn a_form_becomes_fields_and_a_task() {
 }
 
 #[test]
+fn radio_buttons_of_a_name_are_one_selection() {
+    let page = "<form>Colour:<br><input type=radio name=c value=r> Red<br><input type=radio name=c value=g checked> Green
+        <p><b><input type=RADIO name=size> one</b> <input type=radio name=c> Other <input type=checkbox name=c></form>
+        <form><input type=radio name=c value=1>1<input type=radio name=c value=2>2<input type=radio>3<input type=radio>4</form>";
+    let text = deck(page);
+    let one = "<select name=\"c\" ivalue=\"2\"><option value=\"r\">Red</option><option value=\"g\">Green</option>\
+        <option value=\"on\">Other</option></select>";
+    let two = "<select name=\"c_3\"><option value=\"1\">1</option><option value=\"2\">2</option></select>";
+    let size = "<select name=\"size\"><option value=\"on\">one</option></select>";
+    for select in [one, two, size] {
+        assert_eq!(text.matches(select).count(), 1, "{select}\n{text}");
+    }
+    // One field each, and the box's; buttons without a name are by themselves and are not sent.
+    assert_eq!((text.matches("<select").count(), text.matches("<postfield").count()), (6, 4), "{text}");
+    assert_eq!(text.matches("<postfield name=\"c\" value=\"$(c)\"/>").count(), 1);
+}
+
+#[test]
+fn of_radio_buttons_that_are_all_checked_the_last_one_is() {
+    let page =
+        "<input type=radio name=c checked>a<input type=radio name=c checked>b<input type=radio name=c>d";
+    assert!(
+        deck(page).starts_with("<card id=\"page\">\n<p><select name=\"c\" ivalue=\"2\">"),
+        "{}",
+        deck(page)
+    );
+    // As many as a selection has, and no checked one beyond them.
+    let many = "<input type=radio name=c>a".repeat(600) + "<input type=radio name=c checked>z";
+    let text = deck(&many);
+    assert_eq!((text.matches("<option").count(), text.contains("ivalue")), (500, false));
+}
+
+#[test]
 fn fields_of_the_same_name_have_variables_of_their_own() {
     let page = "<input name=a><input name=a_2><input name=a><input name=a><input name=a_2>";
     let inputs = ["a", "a_2", "a_3", "a_4", "a_2_2"].map(|name| format!("<input name=\"{name}\"/>"));
@@ -90,7 +123,9 @@ fn fields_of_the_same_name_have_variables_of_their_own() {
 #[test]
 fn a_page_full_of_fields_of_one_name_is_read_as_any_other() {
     // Were the next free name sought from the beginning each time, this would not end.
-    for (field, last) in [("<select>", ""), ("<input name=a>", "a"), ("<form></form>", "send")] {
+    for (field, last) in
+        [("<select>", ""), ("<input name=a>", "a"), ("<form></form>", "send"), ("<input type=radio>a", "")]
+    {
         let count = 1_000_000 / field.len();
         let text = markup::write(&html::convert(field.repeat(count).as_bytes(), None));
         assert!(last.is_empty() || text.contains(&format!(" name=\"{last}_{count}\"")), "{field}");

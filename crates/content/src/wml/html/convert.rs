@@ -7,6 +7,7 @@ use html5gum::{HtmlString, Token, Tokenizer};
 
 use super::flow::Flow;
 use super::form::{Form, Names};
+use super::radios::Radios;
 use crate::charset::Charset;
 use crate::wbxml::{Document, Element, Node, Version};
 
@@ -83,6 +84,7 @@ struct Page {
     form: Option<Form>,
     names: Names,
     select: Option<Select>,
+    radios: Radios,
     textarea: Option<(String, String)>,
     lists: Vec<Option<usize>>,
     verbatim: usize,
@@ -97,6 +99,13 @@ struct Select {
     multiple: bool,
     /// Made of a box whose label is the text that comes after it.
     from_box: bool,
+    radio: Option<Radio>,
+}
+
+/// A radio button: its option goes into the selection of this variable.
+struct Radio {
+    variable: String,
+    is_first: bool,
 }
 
 impl Page {
@@ -300,7 +309,10 @@ impl Page {
             "image" => self.button(&attributes.or_empty("alt"), "", ""),
             "reset" | "button" | "file" => {}
             kind @ ("checkbox" | "radio") => {
-                self.begin_select(&name, kind == "checkbox", true);
+                match kind {
+                    "radio" => self.begin_radio(&name),
+                    _ => self.begin_select(&name, true, true),
+                }
                 if let Some(select) = &mut self.select {
                     if attributes.get("checked").is_some() {
                         select.chosen.push(1);
@@ -349,15 +361,34 @@ impl Page {
     }
 
     fn begin_select(&mut self, name: &str, multiple: bool, from_box: bool) {
-        let variable = self.names.variable(name);
-        if let Some(form) = &mut self.form {
-            form.field(name, &variable);
-        }
+        let variable = self.variable(name);
         let mut element = Element::new("select").with("name", variable);
         if multiple {
             element = element.with("multiple", "true");
         }
-        self.select = Some(Select { element, option: None, chosen: Vec::new(), multiple, from_box });
+        let (option, chosen) = (None, Vec::new());
+        self.select = Some(Select { element, option, chosen, multiple, from_box, radio: None });
+    }
+
+    fn begin_radio(&mut self, name: &str) {
+        let known = self.radios.known(name).map(str::to_owned);
+        let is_first = known.is_none();
+        let variable = known.unwrap_or_else(|| self.variable(name));
+        if is_first {
+            self.radios.begin(name, &variable);
+        }
+        let element = Element::new("select").with("name", variable.as_str());
+        let (option, chosen, radio) = (None, Vec::new(), Some(Radio { variable, is_first }));
+        self.select = Some(Select { element, option, chosen, multiple: false, from_box: true, radio });
+    }
+
+    /// A variable for a field of that name, which the form sends.
+    fn variable(&mut self, name: &str) -> String {
+        let variable = self.names.variable(name);
+        if let Some(form) = &mut self.form {
+            form.field(name, &variable);
+        }
+        variable
     }
 
     fn end_option(&mut self) {
@@ -377,7 +408,17 @@ impl Page {
 
     fn end_select(&mut self) {
         self.end_option();
-        let Some(Select { mut element, chosen, multiple, .. }) = self.select.take() else { return };
+        let Some(Select { mut element, chosen, multiple, radio, .. }) = self.select.take() else { return };
+        if let Some(Radio { variable, is_first }) = radio {
+            for option in element.content.drain(..) {
+                self.radios.add(&variable, option, !chosen.is_empty(), OPTIONS);
+            }
+            // It is filled when all buttons are known.
+            if is_first {
+                self.flow.element(element);
+            }
+            return;
+        }
         if element.content.is_empty() {
             return;
         }
@@ -398,6 +439,7 @@ impl Page {
 
     fn end_form(&mut self) {
         self.end_select();
+        self.radios.end_form();
         if let Some(form) = self.form.take() {
             self.flow.end_paragraph();
             self.flow.blocks.extend(form.finish(&mut self.names));
@@ -422,6 +464,7 @@ impl Page {
             card = card
                 .child(Element::new("timer").with("value", (seconds.saturating_mul(10)).max(1).to_string()));
         }
+        self.radios.fill(&mut self.flow.blocks);
         card.content.append(&mut self.flow.blocks);
         Document::new(
             Version::V1_1,
