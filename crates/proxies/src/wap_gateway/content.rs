@@ -1,5 +1,7 @@
 //! What becomes of the body of an origin's answer: compiled, converted, split, or left as it is.
 
+use std::cell::LazyCell;
+
 use airloom_content::charset::Charset;
 use airloom_content::markup;
 use airloom_content::wbxml::{Document, Element, Options, Version};
@@ -100,13 +102,13 @@ impl Maker<'_> {
         let charset = parameter(content_type, "charset").and_then(Charset::from_name);
         match self.way(media(content_type)).ok_or(Refusal::NotAcceptable)? {
             Handling::Pass => self.pass(content_type, body),
-            Handling::Convert => self.deck(html::convert(&body, charset), Treatment::Converted),
+            Handling::Convert => {
+                let deck = self.in_charset(html::convert(&body, charset));
+                self.deck(deck, Treatment::Converted)
+            }
             Handling::Compile(compiled) => match markup::parse(&body, charset) {
                 Ok(parsed) if compiled == WMLC => {
-                    let text = charset.unwrap_or(Charset::UTF_8).decode(&body);
-                    let fits = |charset: Charset| charset.has_all(&text);
-                    let charset = charset_for(self.charsets, fits).mib();
-                    self.deck(Document { charset, ..parsed.document }, Treatment::Compiled)
+                    self.deck(self.in_charset(parsed.document), Treatment::Compiled)
                 }
                 Ok(parsed) => {
                     let octets = encode(&parsed.document, self.options)?;
@@ -119,6 +121,16 @@ impl Maker<'_> {
                 Err(why) => Err(Refusal::NotUnderstood(why.to_string())),
             },
         }
+    }
+
+    /// The same deck, to be written in a character set that the client takes.
+    fn in_charset(&self, deck: Document) -> Document {
+        // The text as it was understood, whatever set it came in and by whatever references.
+        let charset = {
+            let text = LazyCell::new(|| markup::write(&deck));
+            charset_for(self.charsets, |charset| charset.has_all(&text)).mib()
+        };
+        Document { charset, ..deck }
     }
 
     fn way(&self, media: &str) -> Option<Handling> {
@@ -205,8 +217,18 @@ mod tests {
     use super::*;
 
     fn make(accept: &[&str], most: usize, content_type: &str, body: &str) -> Result<Made, Refusal> {
+        make_in(&[], accept, most, content_type, body.as_bytes())
+    }
+
+    fn make_in(
+        charsets: &[&str],
+        accept: &[&str],
+        most: usize,
+        content_type: &str,
+        body: &[u8],
+    ) -> Result<Made, Refusal> {
         let url = Url::parse("http://o/page").unwrap();
-        let (accept, charsets) = (Weights::of(accept.iter().copied()), Weights::default());
+        let (accept, charsets) = (Weights::of(accept.iter().copied()), Weights::of(charsets.iter().copied()));
         let maker = Maker {
             accept: &accept,
             charsets: &charsets,
@@ -218,7 +240,7 @@ mod tests {
             verbatim: false,
             strict: false,
         };
-        maker.make(content_type, Bytes::copy_from_slice(body.as_bytes()))
+        maker.make(content_type, Bytes::copy_from_slice(body))
     }
 
     fn text(octets: &[u8]) -> String {
@@ -235,6 +257,46 @@ mod tests {
         let made = make(&[WML], 1000, WML, DECK).unwrap();
         assert_eq!((&made.body[..], made.treatment), (DECK.as_bytes(), Treatment::PassedThrough));
         assert_eq!(make(&["image/vnd.wap.wbmp"], 1000, WML, DECK), Err(Refusal::NotAcceptable));
+    }
+
+    #[test]
+    fn decks_are_in_a_set_that_the_client_takes_whatever_they_came_in() {
+        let made = |content_type, body: &[u8]| {
+            let made = make_in(&["iso-8859-1"], &[WMLC], 100_000, content_type, body).unwrap();
+            // The number of the set is the third octet.
+            (made.body[2], text(&made.body))
+        };
+        let deck = |declared: &str, word: &[u8]| {
+            let head = format!("<?xml version=\"1.0\"{declared}?><wml><card><p>");
+            [head.as_bytes(), word, b"</p></card></wml>"].concat()
+        };
+        let latin = deck(" encoding=\"iso-8859-1\"", b"gr\xFCn");
+        let utf_16: Vec<u8> = [0xFE, 0xFF]
+            .into_iter()
+            .chain(
+                String::from_utf8(deck("", "gr\u{fc}n".as_bytes()))
+                    .unwrap()
+                    .encode_utf16()
+                    .flat_map(u16::to_be_bytes),
+            )
+            .collect();
+        let kinds: [(&str, &[u8]); 6] = [
+            (WML, &latin),
+            (WML, &deck("", "gr\u{fc}n".as_bytes())),
+            (WML, &utf_16),
+            ("text/vnd.wap.wml; charset=iso-8859-1", &deck("", b"gr\xFCn")),
+            (WML, &deck("", b"gr&#xFC;n")),
+            ("text/html", b"<meta charset=windows-1252><p>gr\xFCn"),
+        ];
+        for (content_type, body) in kinds {
+            let (charset, text) = made(content_type, body);
+            assert_eq!((charset, text.contains("gr\u{fc}n")), (4, true), "{content_type} {text}");
+        }
+        // What it has no characters for goes in UTF-8, in whatever way they are said.
+        for (content_type, body) in [(WML, deck("", b"&#x20AC;")), ("text/html", b"<p>&euro;".to_vec())] {
+            let (charset, text) = made(content_type, &body);
+            assert_eq!((charset, text.contains('\u{20ac}')), (106, true), "{content_type} {text}");
+        }
     }
 
     #[test]
