@@ -77,6 +77,18 @@ impl<K: Ord + Copy> Shares<K> {
         self.order.first_key_value().map(|(_, key)| *key)
     }
 
+    /// Which one goes first, of one address or of all, if any may besides `stays`.
+    pub fn first_besides(&self, stays: K, of: Option<IpAddr>) -> Option<K> {
+        let goes = |key: &&K| **key != stays;
+        match of.map(Party::of) {
+            None => self.order.values().find(goes).copied(),
+            Some(party) => {
+                let all = self.of_party.range((party, 0, 0)..=(party, u8::MAX, u64::MAX));
+                all.map(|(_, key)| key).find(goes).copied()
+            }
+        }
+    }
+
     /// Enters one.
     pub fn insert(&mut self, key: K, address: IpAddr, rank: Option<u8>) {
         self.remove(key);
@@ -184,6 +196,8 @@ mod tests {
         shares.set_rank(10, None);
         shares.touch(0);
         assert_eq!(shares.room(at(4), 4, 6), Room::Without(1), "then what was not used for longest");
+        assert_eq!([None, Some(at(1))].map(|of| shares.first_besides(1, of)), [Some(2); 2]);
+        assert_eq!([2, 3].map(|n| shares.first_besides(1, Some(at(n)))), [None, Some(11)]);
         (0..4).for_each(|n| shares.set_rank(n, None));
         assert_eq!((shares.room(at(1), 4, 6), shares.room(at(4), 4, 6)), (Room::None, Room::Without(11)));
         (0..12).for_each(|n| shares.remove(n));

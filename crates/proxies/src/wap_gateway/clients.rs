@@ -56,11 +56,36 @@ impl Gateway {
         let Some(session) = Session::new(now, peer, octets) else {
             return self.server.refuse(now, id, Reason::ConnectError);
         };
+        if !self.make_room_for_headers(now, id, peer, session.held()) {
+            return self.server.refuse(now, id, Reason::Congestion);
+        }
+        self.hold_headers(peer, session.held());
         self.counters.sessions += 1;
         self.agenda.insert((now + self.config.idle, Due::Idle(id)));
         let greeting = session.greeting();
         self.sessions.insert(id, session);
         self.server.accept(now, id, greeting);
+    }
+
+    /// Ends sessions of others, of the same address first, until a new one's headers have room. False if they have none even so.
+    fn make_room_for_headers(
+        &mut self,
+        now: Instant,
+        id: SessionId,
+        peer: SocketAddr,
+        octets: usize,
+    ) -> bool {
+        loop {
+            let crowds_its_own = self.headers_are_full_for(peer, octets);
+            if !crowds_its_own && !self.headers_are_full(octets) {
+                return true;
+            }
+            let Some(other) = self.server.first_besides(id, crowds_its_own.then_some(peer.ip())) else {
+                return false;
+            };
+            self.server.displace(now, other);
+            self.forget_session(now, other);
+        }
     }
 
     fn opened(&mut self, now: Instant, id: SessionId) {
@@ -81,11 +106,14 @@ impl Gateway {
             session.has_moved = true;
             self.decks.forget(Owner::Session(id));
         }
-        session.peer = peer;
+        let (before, octets) = (std::mem::replace(&mut session.peer, peer), session.held());
+        self.release_headers(before, octets);
+        self.hold_headers(peer, octets);
     }
 
     pub(super) fn forget_session(&mut self, now: Instant, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
+        self.release_headers(session.peer, session.held());
         self.agenda.remove(&(session.used + self.config.idle, Due::Idle(id)));
         self.decks.forget(Owner::Session(id));
         let of_peer = |tid| Transaction { role: Role::Responder, peer: session.peer, tid };

@@ -96,7 +96,8 @@ pub struct Config {
     #[default(Octets(1_000_000))]
     pub max_body: Octets,
     /// Octets of bodies and replies under way, of all clients together; for more than that a client gets 503. Those that have not shown
-    /// that they are there get half of it.
+    /// that they are there get half of it. Headers of sessions count, too, and have a quarter of it at most: sessions go for them as they do
+    /// for `max_sessions`.
     #[default(Octets(64_000_000))]
     pub memory: Octets,
     /// Of these, octets for one address (of IPv6: for one network of 64 bits).

@@ -61,6 +61,9 @@ pub(super) enum Due {
     Notice(FetchId),
 }
 
+/// Headers of sessions may be one part in so many of the memory there is: while they rest, there is room for what is asked.
+const HEADERS_SHARE: u64 = 4;
+
 /// Lines of the log that are kept for whoever takes them; without anybody the oldest go.
 const MOST_REPORTS: usize = 4_096;
 
@@ -99,6 +102,9 @@ pub struct Gateway {
     pub(super) held: usize,
     /// Of these, those of each client's address.
     pub(super) held_of: Amounts,
+    /// Octets of headers of sessions, and those of each client's address.
+    headers: usize,
+    headers_of: Amounts,
     /// Until when replies are being made.
     pub(super) busy: Instant,
     pub(super) counters: Counters,
@@ -130,6 +136,8 @@ impl Gateway {
             next: 0,
             held: 0,
             held_of: Amounts::default(),
+            headers: 0,
+            headers_of: Amounts::default(),
             busy: Instant::ZERO,
             counters: Counters::default(),
             config,
@@ -272,16 +280,39 @@ impl Gateway {
         self.held_of.subtract(peer.ip(), octets);
     }
 
+    /// Headers of a session are held.
+    pub(super) fn hold_headers(&mut self, peer: SocketAddr, octets: usize) {
+        self.headers += octets;
+        self.headers_of.add(peer.ip(), octets);
+    }
+
+    /// They are no longer.
+    pub(super) fn release_headers(&mut self, peer: SocketAddr, octets: usize) {
+        self.headers -= octets;
+        self.headers_of.subtract(peer.ip(), octets);
+    }
+
+    /// Would the headers of another session be too many octets?
+    pub(super) fn headers_are_full(&self, more: usize) -> bool {
+        (self.headers + more) as u64 > self.config.memory.0 / HEADERS_SHARE
+    }
+
+    /// Would they be for this client's address?
+    pub(super) fn headers_are_full_for(&self, peer: SocketAddr, more: usize) -> bool {
+        (self.headers_of.of(peer.ip()) + more) as u64 > self.config.memory_of_address.0 / HEADERS_SHARE
+    }
+
     /// Would so many octets more be too many?
     pub(super) fn is_full(&self, more: usize) -> bool {
-        (self.held + more) as u64 > self.config.memory.0
+        (self.held + self.headers + more) as u64 > self.config.memory.0
     }
 
     /// Is too much held for this client, or for others? Those that may not be there have half of what there is.
     pub(super) fn is_full_for(&self, peer: SocketAddr) -> bool {
         let others = if self.server.validation().is_known(peer) { 0 } else { self.config.memory.0 / 2 };
         self.is_full(usize::try_from(others).unwrap_or(usize::MAX))
-            || self.held_of.of(peer.ip()) as u64 > self.config.memory_of_address.0
+            || (self.held_of.of(peer.ip()) + self.headers_of.of(peer.ip())) as u64
+                > self.config.memory_of_address.0
     }
 
     /// An exchange, taken out of all books.

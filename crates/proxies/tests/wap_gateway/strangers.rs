@@ -13,7 +13,7 @@ use airloom_transports::wtp::{self, Indication};
 use bytes::Bytes;
 
 use crate::hostile::{HEADERS, Raw, aborted, get, on_the_open_network};
-use crate::pair::{Pair, answer, fields};
+use crate::pair::{KEY, Pair, answer, fields};
 
 /// What a stranger at another address gets for the name of a session, and the cookie that its request then carries.
 fn taken_over(pair: &mut Pair, raw: &mut Raw) -> (Vec<Indication>, Option<Vec<u8>>) {
@@ -114,6 +114,31 @@ fn a_client_that_does_not_reassemble_gets_its_page_as_soon_as_it_has_answered() 
     let began = pair.now;
     assert_eq!(pair.get("http://origin/").body.len(), 5_000);
     assert_eq!(pair.now.since(began), Duration::from_millis(200), "request, question, answer, reply");
+#[test]
+fn headers_of_sessions_are_kept_as_they_came_and_no_more_than_there_is_room_for() {
+    let size = airloom_base::units::Octets;
+    let config = Config { memory: size(800_000), memory_of_address: size(400_000), ..Config::default() };
+    let mut gateway = Gateway::new(config, KEY);
+    // The same short field again and again, as a client of ours would not say it.
+    let headers = Bytes::from(vec![0x80; 16_000]);
+    let connect = |gateway: &mut Gateway, host: u16, port: u16, headers: &Bytes| {
+        let mut raw = Raw::new(host);
+        raw.at.set_port(port);
+        let (version, capabilities, headers) = (VERSION, Vec::new(), headers.clone());
+        let pdu = Pdu::Connect { version, capabilities, headers };
+        raw.say(gateway, Class::WithResult, pdu.to_bytes());
+        gateway.sessions()
+    };
+    // A quarter of what one address has; the oldest go.
+    let counts: Vec<usize> = (1..=9).map(|port| connect(&mut gateway, 1, port, &headers)).collect();
+    assert_eq!(counts, [1, 2, 3, 4, 5, 6, 6, 6, 6]);
+    // One of all.
+    let counts: Vec<usize> = (2..=9).map(|host| connect(&mut gateway, host, 1, &headers)).collect();
+    assert_eq!(counts, [7, 8, 9, 10, 11, 12, 12, 12]);
+    // One that has none takes nobody's place, and one that is by itself too much has none.
+    assert_eq!(connect(&mut gateway, 20, 1, &Bytes::new()), 13);
+    let mut gateway = Gateway::new(Config { memory: size(60_000), ..Config::default() }, KEY);
+    assert_eq!(connect(&mut gateway, 1, 1, &headers), 0);
 }
 
 /// Somebody who speaks in the name of others and hears nothing.

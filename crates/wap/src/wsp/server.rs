@@ -437,8 +437,13 @@ impl Server {
         self.events.push_back(Event::Connect { session, peer, headers });
     }
 
+    /// The session that goes first where another one needs room, of those of one address or of all.
+    pub fn first_besides(&self, stays: SessionId, of: Option<IpAddr>) -> Option<SessionId> {
+        self.shares.first_besides(stays, of)
+    }
+
     /// A session makes room for another one.
-    fn displace(&mut self, now: Instant, session: SessionId) {
+    pub fn displace(&mut self, now: Instant, session: SessionId) {
         if let Some(peer) = self.sessions.get(&session).map(|s| s.peer) {
             self.wtp.invoke(now, peer, Class::Unreliable, false, Pdu::Disconnect { session }.to_bytes());
         }
