@@ -223,9 +223,11 @@ impl Gateway {
                 (asked.accept, asked.charsets, asked.afresh);
             exchange.request = Some(asked.request);
         }
-        let is_busy = !self.make_room(now, asker.peer()) || self.is_full_for(asker.peer());
+        let has_place = self.make_room(now, asker.peer());
         let id = self.name();
         self.enter(id, exchange);
+        self.set_held(id, 0);
+        let is_busy = !has_place || self.is_full_for(asker.peer());
         if !mapped {
             return self.refuse(now, id, status, "The gateway does not understand the request");
         }

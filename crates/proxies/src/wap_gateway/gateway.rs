@@ -259,9 +259,10 @@ impl Gateway {
         }
     }
 
-    /// Counts what an exchange holds now.
-    pub(super) fn set_held(&mut self, id: FetchId, octets: usize) {
+    /// Counts what an exchange holds now: the body of its request, and so much of an answer.
+    pub(super) fn set_held(&mut self, id: FetchId, answer: usize) {
         if let Some(exchange) = self.exchanges.get_mut(&id) {
+            let octets = answer + exchange.request.as_ref().map_or(0, |request| request.body.len());
             let (before, peer) = (std::mem::replace(&mut exchange.held, octets), exchange.asker.peer());
             self.hold(peer, octets);
             self.release(peer, before);
@@ -318,8 +319,8 @@ impl Gateway {
     /// An exchange, taken out of all books.
     pub(super) fn take(&mut self, id: FetchId) -> Option<Exchange> {
         self.set_due(id, None);
-        self.set_held(id, 0);
-        let exchange = self.exchanges.remove(&id)?;
+        let mut exchange = self.exchanges.remove(&id)?;
+        self.release(exchange.asker.peer(), std::mem::take(&mut exchange.held));
         self.shares.remove(id);
         self.askers.remove(&exchange.asker);
         Some(exchange)

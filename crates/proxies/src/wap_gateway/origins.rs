@@ -126,6 +126,7 @@ impl Gateway {
         let Some(mut exchange) = self.take(id) else { return };
         exchange.redirects += 1;
         self.enter(name, exchange);
+        self.set_held(name, 0);
         self.ask_origin(now, name);
     }
 

@@ -38,6 +38,32 @@ fn each_failure_has_its_status() {
 }
 
 #[test]
+fn bodies_of_requests_count_until_they_are_answered() {
+    let config = Config { memory: Octets(10_000), ..Config::default() };
+    let mut pair = Pair::open(config, |request| match request.url.path() {
+        "/away" => answer(303, &[("Location", "/silent")], ""),
+        _ => Vec::new(),
+    });
+    let mut post = |path: &str| {
+        let headers = crate::pair::with_type("text/plain", &[]);
+        pair.begin(Method::Post, &format!("http://origin{path}"), headers, vec![b'x'; 6_000].into())
+    };
+    let [first, second] = [0; 2].map(|_| post("/silent"));
+    assert_eq!(pair.wait_for(second).status, 503);
+    pair.run(Duration::from_secs(1), |_| false);
+    assert_eq!(pair.gateway.held(), 6_000);
+    assert_eq!(pair.wait_for(first).status, 504);
+    pair.run(Duration::from_secs(10), |_| false);
+    assert_eq!(pair.gateway.held(), 0);
+    // Where the origin sends it elsewhere without the body, that is gone.
+    let headers = crate::pair::with_type("text/plain", &[]);
+    let moved = pair.begin(Method::Post, "http://origin/away", headers, vec![b'x'; 6_000].into());
+    pair.run(Duration::from_secs(10), |_| false);
+    assert_eq!((pair.gateway.held(), pair.gateway.outstanding()), (0, 1));
+    assert_eq!(pair.wait_for(moved).status, 504);
+}
+
+#[test]
 fn the_report_says_why_the_gateway_answered_itself() {
     for (answer, why) in [
         (Pair::failing(FetchError::Unresolved), "The origin's name has no address"),
