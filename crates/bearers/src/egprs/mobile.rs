@@ -412,7 +412,8 @@ impl Mobile {
         }
     }
 
-    fn report_lost(&mut self, cx: &mut Cx, common: &mut Common) {
+    /// Packets that RLC gave up since this was last asked for.
+    pub fn report_lost(&mut self, cx: &mut Cx, common: &mut Common) {
         for way in &mut self.ways {
             common.edge.lose(cx, way.direction, way.points.tx, &mut way.frames.lost);
         }

@@ -186,6 +186,7 @@ impl Scheduler {
         let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, may_pre_empt) else {
             mobile.polling.is_wanted = false;
             // What was left may just have been given up: no report will come of it.
+            mobile.report_lost(cx, common);
             return mobile.check_drained(cx, common, Direction::Downlink);
         };
         let polling = &mut mobile.polling;
@@ -382,6 +383,7 @@ fn send_uplink(cx: &mut Cx, common: &mut Common, mobile: &mut Mobile, timeslot: 
     let way = &mut mobile.ways[UP];
     let rules = way.rules;
     let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, true) else {
+        mobile.report_lost(cx, common);
         return mobile.check_drained(cx, common, Direction::Uplink);
     };
     let grid = common.config.grid;

@@ -363,6 +363,27 @@ fn limited_repetition_loses_packets_as_often_as_arithmetic_says() {
 }
 
 #[test]
+fn a_packet_that_the_sender_gives_up_is_lost_then_and_not_when_something_else_happens() {
+    for (direction, pre_emptive) in [(UP, true), (DOWN, true), (DOWN, false)] {
+        let loss = json!({ direction.name(): 0.1 });
+        let config = json!({ "loss": loss, "max_tx": 1, "tbf": "always", "pre_emptive": pre_emptive });
+        let mut cell = cell_of(config, 1);
+        cell.records.ask(|_| (true, false));
+        for n in 0..20 {
+            cell.run_until(at(20_000 * n));
+            cell.send(direction, 1500);
+            cell.run_until(at(20_000 * n + 19_000));
+            let lost = cell.value(&format!("{}.lost", direction.name()));
+            assert_eq!(cell.ids(direction).len() as f64 + lost, (n + 1) as f64, "{direction:?} {n}");
+        }
+        let drops = cell.records.packets.iter().filter(|r| r.facts.reason == Some("rlc gave up"));
+        let late: Vec<u64> = drops.map(|r| r.at.as_nanos() / 1_000_000 % 20_000).collect();
+        // At most 35 periods on one timeslot, a second of patience, and a few periods until somebody looks.
+        assert!(late.len() > 2 && late.iter().all(|ms| *ms < 1900), "{direction:?} {late:?}");
+    }
+}
+
+#[test]
 fn a_flow_of_which_no_report_comes_ends_when_its_last_block_is_given_up() {
     // Nothing comes up: the network gives up the block that ends the flow, and sets up the next one when it has data.
     let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "max_tx": 2 });
