@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use super::dch::TransportFormat;
+use super::dch::{LONGEST_TTI, TransportFormat};
 use super::rlc::am::{AmConfig, Format};
 use super::rrc::RrcConfig;
 use crate::channel::{LossConfig, Per};
@@ -63,11 +63,12 @@ impl UmtsDchConfig {
         check_pdu(self.pdu_octets)?;
         self.rlc.check()?;
         let per = self.loss.check_radio(Per::Pdu)?;
-        Ok(Resolved {
-            format: Format::new(self.pdu_octets, self.rlc.special_he),
-            transport: [self.transport(Direction::Uplink)?, self.transport(Direction::Downlink)?],
-            per,
-        })
+        let transport = [self.transport(Direction::Uplink)?, self.transport(Direction::Downlink)?];
+        if let Some(rrc) = &self.rrc {
+            // Rates may change later.
+            rrc.check(transport.iter().fold(LONGEST_TTI, |longest, format| longest.max(format.tti)))?;
+        }
+        Ok(Resolved { format: Format::new(self.pdu_octets, self.rlc.special_he), transport, per })
     }
 
     fn transport(&self, direction: Direction) -> Result<TransportFormat, ConfigError> {
@@ -135,5 +136,9 @@ mod tests {
         assert!(error(json!({ "rlc": { "windw": 9 } })).contains("unknown field `windw`"));
         assert!(error(json!({ "rlc": { "discard": "never" } })).contains("`no-discard`, `timer`, `max-dat`"));
         assert!(error(json!({ "rlc": { "timer_poll": "0s" } })).contains("a lost poll stops the link"));
+        let rrc = |ms: &str| json!({ "rate": "8kbit/s", "rrc": { "dch_inactivity": ms } });
+        assert_eq!(error(rrc("0s")), "rrc.dch_inactivity: at least 40ms, an interval of the channel");
+        assert!(error(rrc("39ms")).starts_with("rrc.dch_inactivity"));
+        assert!(airloom_base::config::read::<UmtsDchConfig>(&rrc("40ms")).unwrap().resolve().is_ok());
     }
 }

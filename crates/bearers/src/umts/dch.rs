@@ -13,6 +13,9 @@ use super::rlc::am::Pdu;
 const REFERENCE: &[(u64, u64)] =
     &[(8, 40), (16, 20), (32, 20), (64, 20), (128, 20), (144, 20), (256, 20), (384, 10)];
 
+/// The longest TTI of these.
+pub const LONGEST_TTI: Duration = Duration::from_millis(40);
+
 /// A transport format: up to `blocks` blocks every `tti`.
 ///
 /// All numbers of blocks from 0 on are allowed: a set that is not full is not filled up.

@@ -334,9 +334,20 @@ impl Mobile {
         if any {
             self.after_rlc(cx, common);
         }
-        if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc)
-            && rrc.handle_timeout(config, cx.now)
-        {
+        if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc) {
+            if rrc.handle_timeout(config, cx.now) {
+                self.rrc_changed(cx, common);
+            }
+            self.wake(cx, common);
+        }
+    }
+
+    /// What RLC has to send that no packet brought with it (a report, a repetition, a poll) needs a channel, too.
+    fn wake(&mut self, cx: &mut Cx, common: &Common) {
+        let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc) else { return };
+        let needs = |way: &&ChannelDirection| way.am.wants_to_send(&way.sdus, cx.now);
+        let mut needy = self.ways.iter().filter(needs);
+        if self.is_up && needy.any(|way| rrc.on_data(config, way.direction, way.sdus.backlog().1, cx.now)) {
             self.rrc_changed(cx, common);
         }
     }

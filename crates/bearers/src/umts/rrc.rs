@@ -1,12 +1,13 @@
 //! RRC states of a mobile: IDLE, FACH, DCH, and what switching between them costs.
 //!
 //! ```text
-//!   IDLE ──packet (idle_to_dch)──► DCH ──dch_inactivity──► FACH ──fach_inactivity──► IDLE
+//!   IDLE ──RLC (idle_to_dch)────► DCH ──dch_inactivity──► FACH ──fach_inactivity──► IDLE
 //!                                   ▲                       │
 //!                                   └─ buffer > threshold ──┘ (fach_to_dch)
 //! ```
 //!
-//! While a promotion runs, data waits in the RLC buffers. On FACH little data goes at the rates of FACH and RACH with an
+//! What wakes an idle mobile is a packet, or what RLC sends of itself: a repetition, a poll, a report. While a promotion runs,
+//! it waits in the RLC buffers. On FACH little data goes at the rates of FACH and RACH with an
 //! additional delay; mobiles on FACH share it, in turns. The latencies and timers are those of published measurements of
 //! live networks (their defaults: ARO); they differ between operators by factors.
 
@@ -28,10 +29,10 @@ pub struct RrcConfig {
     /// From FACH to DCH.
     #[default(Duration::from_millis(1500))]
     pub fach_to_dch: Duration,
-    /// From DCH to FACH after so long without a block in either direction.
+    /// From DCH to FACH after so long without a block in either direction; at least 40ms, or the longer `tti`.
     #[default(Duration::from_secs(4))]
     pub dch_inactivity: Duration,
-    /// From FACH to IDLE after so long without a block in either direction.
+    /// From FACH to IDLE after so long without a block in either direction; `0s`: straight from DCH to IDLE.
     #[default(Duration::from_secs(10))]
     pub fach_inactivity: Duration,
     /// On FACH: more octets than this in the RLC buffer start the promotion to DCH.
@@ -43,6 +44,16 @@ pub struct RrcConfig {
 }
 
 impl RrcConfig {
+    /// A mobile that has something to send has to be on the DCH long enough to send some of it; `longest` is the longest interval
+    /// of its channels.
+    pub(super) fn check(&self, longest: Duration) -> Result<(), ConfigError> {
+        if self.dch_inactivity < longest {
+            let message = format!("at least {longest}, an interval of the channel");
+            return Err(ConfigError { path: vec!["rrc".to_owned(), "dch_inactivity".to_owned()], message });
+        }
+        Ok(())
+    }
+
     /// Formats of RACH and FACH: one block in 20 ms (16 kbit/s) up, one in 10 ms (32 kbit/s) down.
     pub(super) fn formats(pdu_octets: u16) -> Result<[TransportFormat; 2], ConfigError> {
         let payload = u64::from(pdu_octets - 2) * 8;
@@ -104,7 +115,7 @@ impl Rrc {
         self.deadline
     }
 
-    /// A packet entered the RLC buffer of `direction`, which now holds `octets`. Yes if the state changed.
+    /// RLC has something to send in `direction`, whose buffer now holds `octets`. Yes if the state changed.
     pub fn on_data(&mut self, config: &RrcConfig, direction: Direction, octets: u64, now: Instant) -> bool {
         let (next, latency) = match self.state {
             State::Idle => (State::IdleToDch, config.idle_to_dch),

@@ -637,6 +637,35 @@ fn channel_switching_delays_the_first_packet_and_is_recorded() {
     assert_eq!(bench.bearer.poll_timeout(), None);
 }
 
+/// A packet each way, one after the other, every 30 s; how many rounds came to their end before the next began.
+fn rounds(config: Value, count: u64, octets: u32) -> u64 {
+    let mut bench = channel(config);
+    let mut whole = 0;
+    for n in 0..count {
+        bench.run_until(ms(30_000 * n));
+        let (up, end) = (bench.send(UP, octets), ms(30_000 * n + 29_000));
+        while bench.now < end && !bench.ids(UP).contains(&up) {
+            let next = bench.now + Duration::from_millis(1);
+            bench.run_until(next);
+        }
+        let down = bench.send(DOWN, octets);
+        bench.run_until(end);
+        whole += u64::from(bench.ids(DOWN).contains(&down));
+    }
+    assert_eq!(bench.bearer.poll_timeout(), None, "in IDLE in the end");
+    whole
+}
+
+#[test]
+fn a_mobile_whose_rlc_has_something_to_send_does_not_stay_in_idle() {
+    let timers = |ms: &str| json!({ "dch_inactivity": ms, "fach_inactivity": ms });
+    let lossy = json!({ "loss": 0.1, "rlc": { "timer_poll": "3s" }, "rrc": timers("1s") });
+    assert_eq!(rounds(lossy, 30, 400), 30);
+    assert_eq!(rounds(json!({ "rrc": timers("100ms") }), 10, 1000), 10);
+    let straight = json!({ "dch_inactivity": "100ms", "fach_inactivity": "0s" });
+    assert_eq!(rounds(json!({ "rrc": straight }), 10, 1000), 10);
+}
+
 #[test]
 fn little_data_stays_on_fach_and_more_is_promoted() {
     let mut bench = channel(json!({ "rrc": {}, "core_delay": "0s" }));
