@@ -135,7 +135,20 @@ mod tests {
         assert!(error(json!({ "rlc": { "window": 0 } })).starts_with("rlc.window: a window has 1 to 4095"));
         assert!(error(json!({ "rlc": { "windw": 9 } })).contains("unknown field `windw`"));
         assert!(error(json!({ "rlc": { "discard": "never" } })).contains("`no-discard`, `timer`, `max-dat`"));
-        assert!(error(json!({ "rlc": { "timer_poll": "0s" } })).contains("a lost poll stops the link"));
+        for rlc in [
+            json!({ "timer_poll": "0s" }),
+            // Reports that come by themselves tell nothing of a last PDU that was lost, and end when nothing is missing.
+            json!({ "timer_poll": "0s", "timer_status_periodic": "100ms" }),
+            // Nothing polls when the window closes within an SDU.
+            json!({ "last_pdu_poll": false, "window": 8 }),
+            json!({ "last_pdu_poll": false, "poll_sdu": 0, "timer_status_periodic": "100ms" }),
+        ] {
+            let message = error(json!({ "rlc": rlc }));
+            assert!(message.starts_with("rlc.") && message.contains("stops the link"), "{rlc}: {message}");
+        }
+        let periodic = json!({ "timer_poll": "0s", "last_pdu_poll": false, "timer_poll_periodic": "300ms" });
+        let config = json!({ "rlc": periodic });
+        assert!(airloom_base::config::read::<UmtsDchConfig>(&config).unwrap().resolve().is_ok());
         let rrc = |ms: &str| json!({ "rate": "8kbit/s", "rrc": { "dch_inactivity": ms } });
         assert_eq!(error(rrc("0s")), "rrc.dch_inactivity: at least 40ms, an interval of the channel");
         assert!(error(rrc("39ms")).starts_with("rrc.dch_inactivity"));

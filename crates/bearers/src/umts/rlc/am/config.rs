@@ -63,7 +63,7 @@ pub struct AmConfig {
     /// MaxRST: at most one less RESET are sent before the error is unrecoverable.
     #[default(12)]
     pub max_rst: u8,
-    /// Poll with the last PDU of the transmission buffer (or of the window).
+    /// Poll with the last PDU of the transmission buffer (or of the window); off only with `timer_poll_periodic`.
     #[default(true)]
     pub last_pdu_poll: bool,
     /// Poll with the last PDU of the retransmission buffer.
@@ -76,7 +76,7 @@ pub struct AmConfig {
     pub poll_sdu: u16,
     /// Poll_Window: poll while at least this share (percent) of the window is used.
     pub poll_window: u8,
-    /// Timer_Poll: poll again if a poll was not answered.
+    /// Timer_Poll: poll again if a poll was not answered; off only with `timer_poll_periodic`.
     #[default(Duration::from_millis(200))]
     pub timer_poll: Duration,
     /// Timer_Poll_Periodic: poll regularly while something is not acknowledged.
@@ -151,14 +151,15 @@ impl AmConfig {
                 return at(key, "0 (off), or at least 1ms");
             }
         }
-        //= TS 25.322 9.7.1: the network avoids configurations that can deadlock.
-        if self.timer_poll.is_zero()
-            && self.timer_poll_periodic.is_zero()
-            && self.timer_status_periodic.is_zero()
-        {
+        //= TS 25.322 9.7.1: the network avoids configurations that can deadlock. Of a last PDU that was lost, or its report, only
+        //= a poll tells: Timer_Poll repeats one that was sent, and a last PDU has one for certain with `last_pdu_poll` only.
+        if self.timer_poll_periodic.is_zero() && self.timer_poll.is_zero() {
+            return at("timer_poll", "0 without timer_poll_periodic: a lost poll stops the link for ever");
+        }
+        if self.timer_poll_periodic.is_zero() && !self.last_pdu_poll {
             return at(
-                "timer_poll",
-                "without any of timer_poll, timer_poll_periodic and timer_status_periodic a lost poll stops the link for ever",
+                "last_pdu_poll",
+                "off without timer_poll_periodic: a last PDU without a poll, before a pause or a full window, stops the link for ever",
             );
         }
         Ok(())
