@@ -40,8 +40,7 @@ impl Egprs {
         }
         let fate = parts.fate("loss");
         let link = parts.name.to_owned();
-        let period = config.grid.duration().as_nanos().max(1);
-        let patience = (config.max_tx > 0).then(|| config.transfer_time.as_nanos().div_ceil(period));
+        let patience = (config.max_tx > 0).then(|| config.patience());
         let always = config.times().is_none();
         let scheduler = Scheduler::new(config.pdchs);
         let common =

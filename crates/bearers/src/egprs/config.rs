@@ -219,8 +219,13 @@ impl EgprsConfig {
             resegment: self.link_adaptation.as_ref().is_none_or(|adaptation| adaptation.resegment),
             window: self.window.get(direction),
             max_tx: self.max_tx,
-            patience: self.transfer_time.as_nanos().div_ceil(self.grid.duration().as_nanos()),
+            patience: self.patience(),
         }
+    }
+
+    /// `transfer_time` in block periods.
+    pub(super) const fn patience(&self) -> u64 {
+        self.transfer_time.as_nanos().div_ceil(Grid::MEAN_PERIOD.as_nanos())
     }
 
     /// What changes the scheme, if anything does.
@@ -280,5 +285,15 @@ mod tests {
         assert!(error(turned).contains("MCS-5 is faster than the highest, MCS-4"));
         let never = json!({ "link_adaptation": { "forgetting": 0 }, "ci": ci });
         assert!(error(never).contains("a number above 0"));
+    }
+
+    #[test]
+    fn patience_is_the_transfer_time_on_both_grids() {
+        for grid in ["uniform", "multiframe"] {
+            let value = json!({ "grid": grid, "transfer_time": "2400ms" });
+            let config: EgprsConfig = airloom_base::config::read(&value).unwrap();
+            let patience = config.rules(Direction::Downlink).patience;
+            assert_eq!(config.grid.start(patience).as_nanos(), config.transfer_time.as_nanos(), "{grid}");
+        }
     }
 }

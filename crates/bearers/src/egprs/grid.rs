@@ -20,6 +20,9 @@ const BLOCKS: u64 = 12;
 const MULTIFRAME: u64 = 240_000_000;
 
 impl Grid {
+    /// From one block to the next, on average and on either grid.
+    pub const MEAN_PERIOD: Duration = Duration::from_nanos(MULTIFRAME / BLOCKS);
+
     /// The TDMA frame, counted from the beginning of the run, in which block `n` begins.
     pub const fn frame(n: u64) -> u64 {
         let in_multiframe = n % BLOCKS;
@@ -29,7 +32,7 @@ impl Grid {
     #[inline]
     pub const fn start(self, n: u64) -> Instant {
         let nanos = match self {
-            Grid::Uniform => n.saturating_mul(MULTIFRAME / BLOCKS),
+            Grid::Uniform => n.saturating_mul(Self::MEAN_PERIOD.as_nanos()),
             Grid::Multiframe => {
                 let frame = Self::frame(n % BLOCKS);
                 (n / BLOCKS).saturating_mul(MULTIFRAME).saturating_add(frame * MULTIFRAME / 52)
@@ -40,13 +43,13 @@ impl Grid {
     /// How long a block lasts.
     pub const fn duration(self) -> Duration {
         match self {
-            Grid::Uniform => Duration::from_millis(20),
+            Grid::Uniform => Self::MEAN_PERIOD,
             Grid::Multiframe => Duration::from_nanos(MULTIFRAME * 4 / 52),
         }
     }
     /// The first block that begins at `at` or later.
     pub fn from(self, at: Instant) -> u64 {
-        let about = at.as_nanos() / (MULTIFRAME / BLOCKS);
+        let about = at.as_nanos() / Self::MEAN_PERIOD.as_nanos();
         let first = about.saturating_sub(1);
         (first..).find(|n| self.start(*n) >= at).unwrap_or(u64::MAX)
     }
