@@ -354,6 +354,27 @@ fn an_sdu_that_is_given_up_half_sent_does_not_take_the_next_one_with_it() {
 }
 
 #[test]
+fn a_move_of_the_window_that_comes_twice_is_obeyed_once_whatever_the_window() {
+    for window in [1024, 4090, 4095] {
+        let mut bench = channel(json!({
+            "loss": 0.25, "rate": "64kbit/s", "queue": "10000 packets",
+            "rlc": {
+                "window": window, "discard": "timer", "timer_discard": "900ms", "timer_mrw": "200ms", "max_mrw": 60,
+            },
+        }));
+        for n in 0..2000 {
+            bench.run_until(ms(20 * n));
+            bench.send(DOWN, 400);
+        }
+        bench.finish();
+        assert_eq!(bench.value("rlc_resets"), 0.0, "window {window}");
+        let got = bench.ids(DOWN);
+        assert!(got.windows(2).all(|w| w[0] < w[1]));
+        assert_eq!(got.len() + bench.value("downlink.lost") as usize, 2000, "window {window}");
+    }
+}
+
+#[test]
 fn max_dat_resets_the_link_and_sdus_that_waited_survive() {
     let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "on": "1500ms", "off": "1h", "loss": 1.0 } },

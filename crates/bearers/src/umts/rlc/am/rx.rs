@@ -41,9 +41,23 @@ pub struct Rx {
     timer_status_periodic: Timer,
     /// MRW_ACK to be sent: (N, SN_ACK).
     pub(super) mrw_ack: Option<(u8, u16)>,
+    /// The MRW that was obeyed last, which may come again.
+    obeyed: Option<Obeyed>,
     /// A window is offered that the peer was not told yet.
     window_is_news: bool,
 }
+
+/// An MRW that moved the window.
+#[derive(Clone, Copy)]
+struct Obeyed {
+    to: u16,
+    n_length: u8,
+    /// How far beyond it VR(R) was at the last report.
+    behind: u16,
+}
+
+/// Half of the sequence numbers: what lies further back lies ahead.
+const HALF: u16 = 2048;
 
 impl Rx {
     /// Start values.
@@ -164,6 +178,11 @@ impl Rx {
     pub fn reported(&mut self, config: &AmConfig, cursor: u16, now: Instant) {
         self.report_wanted = false;
         self.cursor = (cursor != self.vr_h).then_some(cursor);
+        // From one report to the next VR(R) moves by a window at most, which is less than once round.
+        self.obeyed = self.obeyed.and_then(|obeyed| {
+            let behind = distance(obeyed.to, self.vr_r);
+            (obeyed.behind <= behind && behind < HALF).then_some(Obeyed { behind, ..obeyed })
+        });
         if self.cursor.is_none() && !config.timer_status_prohibit.is_zero() {
             //= TS 25.322 9.5 f): starts with the last PDU of an acknowledging report.
             self.prohibited_until = now + config.timer_status_prohibit;
@@ -189,7 +208,9 @@ impl Rx {
         // The sender's window begins at VR(R) or before, so a valid SN_MRW lies at most a window ahead, LENGTH 0 or
         // not; or one more, where the end of an SDU would have been told by the first PDU above the window.
         //= TS 25.322 11.6.6.1: an MRW that the window has already passed is answered and otherwise ignored.
-        let is_old = ahead > config.window + 1;
+        let again = |obeyed: Obeyed| (obeyed.to, obeyed.n_length) == (to, mrw.n_length);
+        // A window of more than half of the numbers does not tell that: there it is the repetition of one that was obeyed.
+        let is_old = ahead > config.window + 1 || ahead > HALF && self.obeyed.is_some_and(again);
         if !is_old {
             //= TS 25.322 11.6.3: SDUs that have come completely are delivered, the others up to SN_MRW discarded.
             while self.vr_r != to {
@@ -208,6 +229,7 @@ impl Rx {
             self.reassembly.skip_to(to, mrw.n_length);
             self.drain(format, sdus, out);
             self.cursor = None;
+            self.obeyed = Some(Obeyed { to, n_length: mrw.n_length, behind: 0 });
         }
         //= TS 25.322 11.6.3.1: N echoes N_LENGTH if SN_ACK is SN_MRW, else it is 0.
         let n = if !is_old && self.vr_r == to { mrw.n_length } else { 0 };
@@ -235,5 +257,48 @@ impl Rx {
     /// Start values again.
     pub fn reset(&mut self, config: &AmConfig) {
         *self = Rx { held: std::mem::take(&mut self.held), ..Rx::new(config) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: Format = Format::new(42, false);
+
+    fn moved(rx: &mut Rx, config: &AmConfig, to: u16) -> Option<(u8, u16)> {
+        rx.on_mrw(config, FORMAT, &Mrw::new(&[], to, 0), &mut SduStore::default(), &mut Vec::new());
+        let news = rx.mrw_ack;
+        rx.news_told();
+        news
+    }
+
+    #[test]
+    fn a_repeated_mrw_that_was_obeyed_is_answered_and_otherwise_ignored() {
+        for window in [1024, 2048, 4095] {
+            let config = AmConfig { window, ..AmConfig::default() };
+            let mut rx = Rx::new(&config);
+            assert_eq!(moved(&mut rx, &config, 10), Some((0, 10)));
+            assert_eq!(moved(&mut rx, &config, 10), Some((0, 10)));
+            // Five PDUs have come since.
+            (rx.vr_r, rx.vr_h) = (15, 15);
+            assert_eq!(moved(&mut rx, &config, 10), Some((0, 15)), "window {window}");
+            assert_eq!((rx.vr_r, rx.vr_h), (15, 15));
+        }
+    }
+
+    #[test]
+    fn once_the_numbers_have_gone_round_the_same_mrw_is_another() {
+        let config = AmConfig { window: 4095, ..AmConfig::default() };
+        // Everything is received and reported, in steps of less than a window.
+        for steps in [&[2000, 4090, 20][..], &[100, 50]] {
+            let mut rx = Rx::new(&config);
+            moved(&mut rx, &config, 10);
+            for vr_r in steps {
+                (rx.vr_r, rx.vr_h) = (*vr_r, *vr_r);
+                rx.reported(&config, *vr_r, Instant::ZERO);
+            }
+            assert_eq!(moved(&mut rx, &config, 10), Some((0, 10)), "{steps:?}");
+        }
     }
 }
