@@ -212,7 +212,7 @@ impl MacHs {
 
     /// How often a missing block was given up.
     pub fn reordering_timeouts(&self) -> u64 {
-        self.reordering.given_up
+        self.reordering.timeouts
     }
 
     /// PDUs that queue, Iub and credits together are to hold, with so many mobiles that want to be served.
