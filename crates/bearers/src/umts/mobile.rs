@@ -112,7 +112,6 @@ pub struct Mobile {
     /// Its part of the shared channel, if its downlink is one.
     pub mac_hs: Option<Box<MacHs>>,
     rrc: Option<Rrc>,
-    initial_state_told: bool,
     pub is_up: bool,
 }
 
@@ -148,7 +147,6 @@ impl Mobile {
             ways: [way(uplink, f_up, l_up, points[0]), way(downlink, f_down, l_down, points[1])],
             mac_hs,
             rrc: common.config.rrc.is_some().then(Rrc::new),
-            initial_state_told: false,
             is_up: true,
         }
     }
@@ -546,18 +544,13 @@ impl Mobile {
             let (format, _) = self.current_format(common, direction);
             self.ways[direction as usize].set_tti(format.tti, cx.now);
         }
-        if let Some(rrc) = &self.rrc {
-            push_state(cx, &common.link, self.station, rrc.state().name());
-        }
+        self.tell_state(cx, common);
     }
 
-    #[cold]
-    fn tell_initial_state(&mut self, cx: &mut Cx, common: &Common) {
-        self.initial_state_told = true;
-        if self.rrc.is_none() {
-            let beginning = &mut Cx { now: Instant::ZERO, records: &mut *cx.records };
-            push_state(beginning, &common.link, self.station, "dch");
-        }
+    /// The radio state it is in from now on.
+    pub fn tell_state(&self, cx: &mut Cx, common: &Common) {
+        let state = self.rrc.as_ref().map_or(super::rrc::State::Dch, Rrc::state);
+        push_state(cx, &common.link, self.station, state.name());
     }
 }
 
@@ -581,9 +574,6 @@ impl cell::Mobile for Mobile {
 
     /// Arrivals, the core network, timers, then the transmission intervals.
     fn run(&mut self, cx: &mut Cx, common: &mut Common) {
-        if !self.initial_state_told {
-            self.tell_initial_state(cx, common);
-        }
         for direction in Direction::BOTH {
             self.arrive(cx, common, direction);
         }

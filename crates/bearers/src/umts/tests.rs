@@ -643,8 +643,8 @@ fn channel_switching_delays_the_first_packet_and_is_recorded() {
         })
         .collect();
     let names: Vec<&str> = states.iter().map(|s| s.0).collect();
-    assert_eq!(names, ["idle-dch", "dch", "fach", "idle"]);
-    assert_eq!(states[1].1, 2000);
+    assert_eq!(names, ["idle", "idle-dch", "dch", "fach", "idle"]);
+    assert_eq!((states[0].1, states[2].1), (0, 2000));
     let air: u64 = bench
         .records
         .facts
@@ -656,6 +656,33 @@ fn channel_switching_delays_the_first_packet_and_is_recorded() {
         .sum();
     assert_eq!(air, 38 * 42);
     assert_eq!(bench.bearer.poll_timeout(), None);
+}
+
+#[test]
+fn every_mobile_has_a_radio_state_from_the_beginning() {
+    for (config, name) in [(json!({}), "dch"), (json!({ "rrc": {} }), "idle")] {
+        let mut bench = cell(config, 3, 1);
+        bench.records.ask_facts(true, false);
+        bench.run_until(ms(5000));
+        bench.send_to(DOWN, 1, 100);
+        bench.run_until(ms(5030));
+        let stays: Vec<_> = bench.records.facts.iter().filter_map(stay).collect();
+        let first = |station| (ms(0), Station(station), name);
+        assert_eq!(stays[..3], [first(0), first(1), first(2)]);
+        // What is the state already is not told again.
+        assert_eq!(
+            stays[3..],
+            if name == "idle" { vec![(ms(5020), Station(1), "idle-dch")] } else { vec![] }
+        );
+    }
+}
+
+/// A row of the states table that is a stay.
+fn stay(row: &Record) -> Option<(Instant, Station, &'static str)> {
+    match row {
+        Record::State(s) if s.direction.is_none() => Some((s.at, s.station, s.state)),
+        _ => None,
+    }
 }
 
 /// A packet each way, one after the other, every 30 s; how many rounds came to their end before the next began.
