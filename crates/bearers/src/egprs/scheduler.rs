@@ -513,6 +513,11 @@ fn send_control(
             row.report(cx, way.points.tx, report, &[]);
         }
     }
+    if cx.records.wants_facts() {
+        let goes_on = way.tx.wants(&way.rules, &way.frames);
+        let origin = Origin { link: &common.link, station: mobile.station, direction };
+        way.burst.note(cx, origin, (from, until), (CONTROL_OCTETS as u64, 0), goes_on);
+    }
     if !is_lost {
         let at = until + common.config.processing.get(direction);
         way.air.push_back(Flight { at, load: Load::Control { octets: block, n, whole }, octets });

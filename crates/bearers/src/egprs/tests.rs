@@ -9,7 +9,7 @@ use airloom_testkit::{Bench, numbered};
 use serde_json::{Value, json};
 
 use super::wire::block::pieces;
-use super::wire::{DownlinkAckNack, RadioBlock, SNS, UplinkAckNack};
+use super::wire::{CONTROL_OCTETS, DownlinkAckNack, RadioBlock, SNS, UplinkAckNack};
 use super::{Egprs, gsmtap};
 
 const UP: Direction = Direction::Uplink;
@@ -461,6 +461,15 @@ fn the_same_seed_gives_the_same_records() {
     assert!(run(2).0 != first.0);
 }
 
+/// Octets and time on the air, as recorded.
+fn air(cell: &Bench, direction: Direction) -> (u64, Duration) {
+    let states =
+        cell.records.facts.iter().filter_map(|r| if let Record::State(s) = r { Some(s) } else { None });
+    states.filter(|s| s.direction == Some(direction)).fold((0, Duration::ZERO), |(octets, time), s| {
+        (octets + s.octets, time + s.until.expect("air time has an end").since(s.at))
+    })
+}
+
 #[test]
 fn records_tell_states_air_time_and_attempts() {
     let mut cell = cell_of(json!({ "loss": 0.3 }), 1);
@@ -478,9 +487,14 @@ fn records_tell_states_air_time_and_attempts() {
         })
         .collect();
     assert_eq!(states, ["idle", "access", "transfer", "idle"]);
-    let air: u64 =
-        cell.records.facts.iter().map(|r| if let Record::State(s) = r { s.octets } else { 0 }).sum();
-    assert_eq!(air as f64, cell.value("downlink.rlc_bytes"));
+    for direction in Direction::BOTH {
+        let (octets, time) = air(&cell, direction);
+        let of = |name: &str| cell.value(&format!("{}.{name}", direction.name()));
+        // Blocks of data, and of reports.
+        assert_eq!(octets as f64, of("rlc_bytes") + CONTROL_OCTETS as f64 * of("rlc_reports"));
+        assert_eq!(time, Duration::from_millis(20) * of("radio_blocks") as u64);
+        assert!(of("radio_blocks") > 0.0);
+    }
     let rows = &cell.records.packets;
     let tx = rows.iter().filter(|r| matches!(r.facts.event, Event::Transmit | Event::Retransmit)).count();
     assert_eq!(tx as f64, cell.value("downlink.rlc_blocks"));
