@@ -124,6 +124,14 @@ def test_a_radio_behind_an_element_has_its_own_timers() -> None:
     assert spent["tail", "dch"] == 3.0
 
 
+@pytest.mark.parametrize("radio", ['bearer = "umts-dch"', 'bearer = "vdeldrop", over = { umts-dch = { rrc = {} } }'])
+def test_air_time_is_whole_wherever_a_run_ends(radio: str) -> None:
+    text = WIRE.replace('bearer = "wireline", rate = "1Mbit/s", delay = "20ms"', radio).replace("20kB", "1MB")
+    run = parse(text.replace("[run]", '[run]\nuntil = "5.93s"'), "wire.toml").run()
+    octets = run.states.filter(pl.col("dir") == "dl")["octets"].sum()
+    assert octets == 42 * run.summary["wire.downlink.blocks"] > 100_000
+
+
 def test_every_mobile_of_a_cell_is_told_apart() -> None:
     run = (
         al.load("umts-page")

@@ -207,6 +207,8 @@ pub trait Bearer: Send {
     fn grade(&self) -> Grade {
         Grade::Packet
     }
+    /// The run ends at `cx.now`: what it was going to record is recorded as far as it has come.
+    fn close(&mut self, _cx: &mut Cx) {}
     /// Adds what it counted to the summary of the run; names carry their unit.
     fn summarise(&self, out: &mut Summary);
 }

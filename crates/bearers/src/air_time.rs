@@ -34,8 +34,8 @@ impl Burst {
         goes_on: bool,
     ) {
         let joins = self.octets > 0 && self.until == from;
-        if self.octets > 0 && !joins {
-            self.tell(cx, origin);
+        if !joins {
+            self.flush(cx, origin);
         }
         if joins {
             self.until = until;
@@ -45,6 +45,13 @@ impl Burst {
             *self = Burst { from, until, octets, resent };
         }
         if !goes_on || self.until.since(self.from) >= LONGEST_BURST {
+            self.tell(cx, origin);
+        }
+    }
+
+    /// Nothing joins what was noted: the run ends, or the mobile leaves.
+    pub fn flush(&mut self, cx: &mut Cx, origin: Origin) {
+        if self.octets > 0 {
             self.tell(cx, origin);
         }
     }

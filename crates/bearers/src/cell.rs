@@ -54,6 +54,8 @@ pub trait Common<M>: Send {
     fn edge_mut(&mut self) -> &mut Edge;
     /// The first call of the run.
     fn begin(&mut self, _cx: &mut Cx, _mobiles: &mut [M]) {}
+    /// The run ends: what was not recorded yet is.
+    fn end(&mut self, _cx: &mut Cx, _mobiles: &mut [M]) {}
     /// A change of the whole cell, neither of its state nor of its losses.
     fn change(&mut self, mobiles: &mut [M], change: &Change, now: Instant) -> Result<(), Unsupported>;
     /// As [`Bearer::conditions`].
@@ -331,6 +333,10 @@ impl<M: Mobile, S: Scheduler<M>> Bearer for Cell<M, S> {
 
     fn grade(&self) -> Grade {
         Grade::Radio
+    }
+
+    fn close(&mut self, cx: &mut Cx) {
+        self.common.end(cx, &mut self.mobiles);
     }
 
     fn summarise(&self, out: &mut Summary) {

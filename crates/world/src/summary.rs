@@ -58,9 +58,12 @@ impl Books {
 }
 
 impl World {
-    /// Reports the flows that are still open; call once, when the run ends.
+    /// Reports the flows that are still open, and what links have not told yet; call once, when the run ends.
     pub fn close_books(&mut self) {
         self.observed.report(&mut self.records);
+        for link in &mut self.links {
+            link.bearer.close(&mut Cx { now: self.now, records: &mut self.records });
+        }
         for host in &mut self.hosts {
             let net = &mut host.net;
             for connection in net.slots.iter_mut().filter_map(|s| s.connection.as_deref_mut()) {

@@ -300,6 +300,7 @@ impl Bearer for Worked {
             fn faults(&self) -> Vec<(Fault, bool)>;
             fn conditions(&self, out: &mut Vec<Condition>);
             fn passed(&self) -> [Passed; 2];
+            fn close(&mut self, cx: &mut Cx);
         }
     }
 

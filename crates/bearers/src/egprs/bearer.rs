@@ -84,6 +84,10 @@ impl cell::Common<Mobile> for Common {
         }
     }
 
+    fn end(&mut self, cx: &mut Cx, mobiles: &mut [Mobile]) {
+        mobiles.iter_mut().for_each(|mobile| mobile.tell_air_time(cx, self));
+    }
+
     fn change(&mut self, _mobiles: &mut [Mobile], change: &Change, _now: Instant) -> Result<(), Unsupported> {
         match change {
             Change::Queue(direction, limit) => self.config.queue.set(*direction, *limit),

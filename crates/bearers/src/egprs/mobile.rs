@@ -17,7 +17,7 @@ use super::records::Row;
 use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
 use super::tbf::{Flow, State};
 use super::wire::{AckNack, CONTROL_OCTETS, DownlinkAckNack, Error, UplinkAckNack};
-use crate::air_time::{Burst, push_state};
+use crate::air_time::{Burst, Origin, push_state};
 use crate::cell::{self, Delivered, Edge, Points, directions};
 
 /// What all mobiles of a cell share.
@@ -435,6 +435,14 @@ impl Mobile {
         }
     }
 
+    /// Air time that goes on is recorded so far.
+    pub fn tell_air_time(&mut self, cx: &mut Cx, common: &Common) {
+        for way in &mut self.ways {
+            let origin = Origin { link: &common.link, station: self.station, direction: way.direction };
+            way.burst.flush(cx, origin);
+        }
+    }
+
     /// Counts the blocks of a choice.
     pub fn count(totals: &mut Totals, choice: &Choice, survives: [bool; 2]) {
         totals.radio_blocks += 1;
@@ -556,6 +564,7 @@ impl cell::Mobile for Mobile {
                 way.flow.end(cx.now);
             }
         }
+        self.tell_air_time(cx, common);
         self.tell_state(cx, common);
         self.report_lost(cx, common);
         common.edge.events.push_back(BearerEvent::Down(self.station, "link down"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use airloom_base::machine::{Change, LinkState};
 use airloom_base::record::{Event, Record};
-use airloom_base::{Body, Direction, Duration, Instant, Outbox, Packet, Parts};
+use airloom_base::{Body, Cx, Direction, Duration, Instant, Outbox, Packet, Parts};
 use airloom_testkit::{Bench, numbered};
 use serde_json::{Value, json};
 
@@ -468,6 +468,25 @@ fn air(cell: &Bench, direction: Direction) -> (u64, Duration) {
     states.filter(|s| s.direction == Some(direction)).fold((0, Duration::ZERO), |(octets, time), s| {
         (octets + s.octets, time + s.until.expect("air time has an end").since(s.at))
     })
+}
+
+#[test]
+fn what_is_on_the_air_when_the_run_ends_or_the_mobile_leaves_is_recorded() {
+    for leaves in [false, true] {
+        let mut cell = cell_of(json!({ "tbf": "always" }), 2);
+        cell.records.ask_facts(true, false);
+        for station in 0..2 {
+            cell.send_to(DOWN, station, 1500);
+        }
+        cell.run_until(at(100));
+        match leaves {
+            false => cell.bearer.close(&mut Cx { now: cell.now, records: &mut cell.records }),
+            true => cell.apply(&[], Change::State(LinkState::Down)),
+        }
+        let (octets, time) = air(&cell, DOWN);
+        assert_eq!(octets as f64, cell.value("downlink.rlc_bytes"), "leaves: {leaves}");
+        assert_eq!(time, Duration::from_millis(20) * cell.value("downlink.radio_blocks") as u64);
+    }
 }
 
 #[test]

@@ -297,6 +297,7 @@ impl Bearer for Faulty {
             fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
             fn conditions(&self, out: &mut Vec<Condition>);
             fn passed(&self) -> [Passed; 2];
+            fn close(&mut self, cx: &mut Cx);
         }
     }
 

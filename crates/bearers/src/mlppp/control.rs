@@ -76,6 +76,10 @@ impl Bearer for Mlppp {
         self.deadline = self.next_timeout();
     }
 
+    fn close(&mut self, cx: &mut Cx) {
+        self.members.iter_mut().for_each(|member| member.link.close(cx));
+    }
+
     fn backlog(&self, now: Instant, dir: Direction, _station: Station) -> Backlog {
         let way = &self.ways[dir as usize];
         let members = self.members.iter().map(|member| member.link.backlog(now, dir, Station(0)));

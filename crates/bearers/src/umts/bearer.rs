@@ -90,6 +90,10 @@ impl cell::Common<Mobile> for Common {
         }
     }
 
+    fn end(&mut self, cx: &mut Cx, mobiles: &mut [Mobile]) {
+        mobiles.iter_mut().for_each(|mobile| mobile.tell_air_time(cx, self));
+    }
+
     fn change(&mut self, mobiles: &mut [Mobile], change: &Change, now: Instant) -> Result<(), Unsupported> {
         match change {
             Change::Rate(..) if summary::is_shared(mobiles) => {

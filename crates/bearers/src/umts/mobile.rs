@@ -552,6 +552,14 @@ impl Mobile {
         let state = self.rrc.as_ref().map_or(super::rrc::State::Dch, Rrc::state);
         push_state(cx, &common.link, self.station, state.name());
     }
+
+    /// Air time that goes on is recorded so far.
+    pub fn tell_air_time(&mut self, cx: &mut Cx, common: &Common) {
+        for way in &mut self.ways {
+            let origin = Origin { link: &common.link, station: self.station, direction: way.direction };
+            way.burst.flush(cx, origin);
+        }
+    }
 }
 
 impl cell::Mobile for Mobile {
@@ -636,6 +644,7 @@ impl cell::Mobile for Mobile {
             mac.reset(cx.now);
         }
         self.after_rlc(cx, common);
+        self.tell_air_time(cx, common);
         common.edge.events.push_back(BearerEvent::Down(self.station, "link down"));
     }
 

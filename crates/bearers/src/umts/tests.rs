@@ -715,6 +715,30 @@ fn a_mobile_whose_rlc_has_something_to_send_does_not_stay_in_idle() {
 }
 
 #[test]
+fn what_is_on_the_air_when_the_run_ends_or_the_mobile_leaves_is_recorded() {
+    for leaves in [false, true] {
+        let mut bench = cell(json!({}), 2, 1);
+        bench.records.ask_facts(true, false);
+        (0..2).for_each(|station| {
+            bench.send_to(DOWN, station, 1500);
+        });
+        bench.run_until(ms(45));
+        match leaves {
+            false => bench.bearer.close(&mut Cx { now: bench.now, records: &mut bench.records }),
+            true => bench.apply(&[], Change::State(LinkState::Down)),
+        }
+        let air = |row: &Record| match row {
+            Record::State(s) if s.direction == Some(DOWN) => Some((s.station, s.at, s.until, s.octets)),
+            _ => None,
+        };
+        let rows: Vec<_> = bench.records.facts.iter().filter_map(air).collect();
+        // Three intervals of 12 PDUs since the packets came out of the core network, the third of which is not over.
+        let row = |station| (Station(station), ms(20), Some(ms(50)), 3 * 12 * 42);
+        assert_eq!(rows, [row(0), row(1)], "leaves: {leaves}");
+    }
+}
+
+#[test]
 fn little_data_stays_on_fach_and_more_is_promoted() {
     let mut bench = channel(json!({ "rrc": {}, "core_delay": "0s" }));
     bench.send(DOWN, 1500);
