@@ -33,8 +33,8 @@ pub struct Common {
 }
 
 impl Common {
-    /// Are blocks without acknowledgement repeated (or in the end given up) when there is nothing else to send?
-    pub const fn repeats(&self, direction: Direction) -> bool {
+    /// Are blocks without acknowledgement looked after when there is nothing else to send: repeated, or in the end given up?
+    pub const fn looks_after(&self, direction: Direction) -> bool {
         self.config.pre_emptive || self.config.max_tx > 0 || matches!(direction, Direction::Uplink)
     }
 }
@@ -178,7 +178,7 @@ impl Mobile {
         let wants = |way: &RadioDirection| {
             way.flow.can_send()
                 && (way.tx.wants(&way.rules, &way.frames)
-                    || common.repeats(way.direction) && way.tx.is_outstanding())
+                    || common.looks_after(way.direction) && way.tx.is_outstanding())
         };
         self.is_up
             && (self.polling.is_wanted && self.ways[DOWN].flow.can_send()

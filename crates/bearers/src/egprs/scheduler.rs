@@ -155,12 +155,12 @@ impl Scheduler {
                 && (way.tx.wants(&way.rules, &way.frames)
                     || m.polling.is_wanted && is_pacch(m) && m.polling.due.is_empty())
         };
-        let repeats = |i: usize| {
-            common.repeats(Direction::Downlink)
+        let waits = |i: usize| {
+            common.looks_after(Direction::Downlink)
                 && can(&mobiles[i])
                 && mobiles[i].ways[DOWN].tx.is_outstanding()
         };
-        let chosen = turn(&mut turns[1], count, needs).or_else(|| turn(&mut turns[1], count, repeats));
+        let chosen = turn(&mut turns[1], count, needs).or_else(|| turn(&mut turns[1], count, waits));
         if let Some(i) = chosen {
             self.send_downlink(cx, common, mobiles, i, timeslot, n, usf);
         }
@@ -182,9 +182,10 @@ impl Scheduler {
         let is_pacch = usize::from(mobile.pacch) == timeslot;
         let way = &mut mobile.ways[DOWN];
         let rules = way.rules;
-        let may_pre_empt = common.repeats(Direction::Downlink) || mobile.polling.is_wanted && is_pacch;
+        let may_pre_empt = common.config.pre_emptive || mobile.polling.is_wanted && is_pacch;
         let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, may_pre_empt) else {
-            mobile.polling.is_wanted = false;
+            // A poll goes with a block. Where one may be repeated for it and there is none, no poll is wanted any more.
+            mobile.polling.is_wanted &= !may_pre_empt;
             // What was left may just have been given up: no report will come of it.
             mobile.report_lost(cx, common);
             return mobile.check_drained(cx, common, Direction::Downlink);

@@ -384,16 +384,39 @@ fn a_packet_that_the_sender_gives_up_is_lost_then_and_not_when_something_else_ha
 }
 
 #[test]
+fn without_pre_emptive_transmission_limited_repetition_repeats_what_is_missing_only() {
+    let cell = |pre_emptive: bool, loss: f64| {
+        let config = json!({ "pre_emptive": pre_emptive, "max_tx": 3, "loss": { "downlink": loss } });
+        let mut cell = cell_of(config, 2);
+        for n in 0..20 {
+            cell.send_to(DOWN, n % 2, 1000);
+        }
+        cell.finish();
+        assert_eq!(cell.arrivals(DOWN).len() as f64 + cell.value("downlink.lost"), 20.0);
+        assert_eq!(cell.value("downlink.rlc_resent") > 0.0, loss > 0.0);
+        ["pre_emptive", "polls"].map(|name| cell.value(&format!("downlink.rlc_{name}")))
+    };
+    for loss in [0.0, 0.2] {
+        let ([with, _], [without, polls]) = (cell(true, loss), cell(false, loss));
+        // Blocks remain that take a poll along.
+        assert!(without < with && without <= polls, "{loss}: {with} {without} {polls}");
+    }
+}
+
+#[test]
 fn a_flow_of_which_no_report_comes_ends_when_its_last_block_is_given_up() {
     // Nothing comes up: the network gives up the block that ends the flow, and sets up the next one when it has data.
-    let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "max_tx": 2 });
-    let mut cell = cell_of(config, 1);
-    cell.send(DOWN, 500);
-    cell.run_until(at(10_000));
-    cell.send(DOWN, 500);
-    cell.finish();
-    assert_eq!(cell.arrivals(DOWN).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(cell.value("downlink.tbf_count"), 2.0);
+    for pre_emptive in [true, false] {
+        let config =
+            json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "max_tx": 2, "pre_emptive": pre_emptive });
+        let mut cell = cell_of(config, 1);
+        cell.send(DOWN, 500);
+        cell.run_until(at(10_000));
+        cell.send(DOWN, 500);
+        cell.finish();
+        assert_eq!(cell.arrivals(DOWN).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(cell.value("downlink.tbf_count"), 2.0);
+    }
     // The same for a mobile that hears nothing: the control unit gets its packets, and time goes on to an end.
     let config = json!({ "loss": { "uplink": 0.0, "downlink": 1.0 }, "max_tx": 2 });
     let mut cell = cell_of(config, 1);

@@ -162,10 +162,8 @@ impl Tx {
             }
             self.stalls += 1;
         }
-        if !may_pre_empt {
-            return None;
-        }
-        let Some(first) = self.next_pending(rules) else {
+        let pending = if may_pre_empt { self.next_pending(rules) } else { None };
+        let Some(first) = pending else {
             self.give_up(rules, frames, now);
             return None;
         };
