@@ -44,6 +44,7 @@ pub struct AmConfig {
     /// reset), and with every report, since nobody acknowledges it. Without it nothing is offered and `window` holds.
     pub receive_window: Option<u16>,
     /// MaxDAT: the action of `discard` follows when a PDU would be sent this often (2 to 40 can be signalled; 0 = no limit).
+    /// With `discard = "timer"` it does nothing.
     #[default(40)]
     pub max_dat: u16,
     /// When SDUs are given up: `"no-discard"`, `"timer"` or `"max-dat"`.
