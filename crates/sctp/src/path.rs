@@ -176,7 +176,10 @@ impl PathState {
         let floor = self.floor(config);
         let mut since = self.last_sent.max(self.decayed);
         while now.since(since) >= self.rto && self.cwnd > floor {
-            self.ssthresh = self.ssthresh.min(self.cwnd).max(floor);
+            if self.decayed <= self.last_sent {
+                //= RFC 9260 (7.2.1, 7.2.2): before the first adjustment, and in congestion avoidance as in slow start.
+                self.ssthresh = self.cwnd;
+            }
             self.cwnd = (self.cwnd / 2).max(floor);
             since += self.rto;
             self.decayed = since;

@@ -22,6 +22,7 @@ mod partial_delivery;
 mod paths;
 mod reconfiguration;
 mod restart;
+mod window;
 
 fn pair(client: Config, server: Config, link: LinkConfig) -> Pair {
     Pair::new(Box::new(Sctp::new(client, (1, 2))), Box::new(Sctp::new(server, (3, 4))), link)
