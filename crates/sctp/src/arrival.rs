@@ -281,11 +281,12 @@ impl Association {
                 path.t3.arm_after(cx.now, path.rto);
             }
         }
-        if progress || acked.advanced || (sack.window == 0 && !self.flight.is_empty()) {
-            //= RFC 9260 (6.1, A): a peer that answers with a closed window is alive.
+        //= RFC 9260 (6.1, A): a peer that answers with a closed window is alive.
+        let is_closed = self.flight.is_probing() || (sack.window == 0 && !self.flight.is_empty());
+        if progress || acked.advanced || is_closed {
             self.errors = 0;
             for path in &mut self.paths {
-                path.errors = if sack.window == 0 { 0 } else { path.errors };
+                path.errors = if is_closed || sack.window == 0 { 0 } else { path.errors };
             }
         }
         self.release(acked.released);

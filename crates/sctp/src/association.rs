@@ -74,6 +74,9 @@ pub struct Association {
     pub(super) t1: Timer,
     pub(super) t2: Timer,
     pub(super) t5: Timer,
+    /// Until the peer's window, found closed, may be probed.
+    pub(super) probe_timer: Timer,
+    pub(super) may_probe: bool,
     pub(super) sack_timer: Timer,
     pub(super) sack_due: SackDue,
     pub(super) packets_unacknowledged: u8,
@@ -139,6 +142,8 @@ impl Association {
             t1: Timer::default(),
             t2: Timer::default(),
             t5: Timer::default(),
+            probe_timer: Timer::default(),
+            may_probe: false,
             sack_timer: Timer::default(),
             sack_due: SackDue::No,
             packets_unacknowledged: 0,
@@ -296,7 +301,8 @@ impl Association {
         self.state = State::Closed;
         self.closing = Some(reason);
         self.facts.end = Some(reason);
-        for timer in [&mut self.t1, &mut self.t2, &mut self.t5, &mut self.sack_timer] {
+        let Association { t1, t2, t5, probe_timer, sack_timer, .. } = self;
+        for timer in [t1, t2, t5, probe_timer, sack_timer] {
             timer.stop();
         }
         for path in &mut self.paths {
@@ -398,7 +404,8 @@ impl Transport for Association {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let own = earliest(&[self.t1, self.t2, self.t5, self.sack_timer, self.reconfiguration.timer]);
+        let Association { t1, t2, t5, probe_timer, sack_timer, .. } = self;
+        let own = earliest(&[*t1, *t2, *t5, *probe_timer, *sack_timer, self.reconfiguration.timer]);
         let paths = self.paths.iter().filter_map(|p| earliest(&[p.t3, p.heartbeat])).min();
         match (own, paths) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -78,6 +78,10 @@ pub(super) struct Flight {
     pub outstanding: u64,
     /// The peer's window less what is in flight.
     pub peer_window: u64,
+    /// The chunk that was sent into a closed window, until the window opens or the peer takes it.
+    probe: Option<u64>,
+    /// The peer has answered since the probe left.
+    is_answered: bool,
     /// Advanced.Peer.Ack.Point (RFC 3758, 3.5).
     advanced: u64,
     pub forward_due: bool,
@@ -114,6 +118,7 @@ impl Flight {
         self.base = first(next);
         self.advanced = self.base - 1;
         self.forward_due = false;
+        self.probe = None;
     }
 
     /// TSN of the next new chunk.
@@ -129,8 +134,54 @@ impl Flight {
         self.base
     }
 
+    fn sent(&self, tsn: u64) -> Option<&Sent> {
+        self.chunks.get(tsn.checked_sub(self.base)? as usize)
+    }
+
     pub fn data(&self, tsn: u64) -> Option<&Data> {
-        self.chunks.get((tsn.checked_sub(self.base)?) as usize).map(|s| &s.data)
+        self.sent(tsn).map(|s| &s.data)
+    }
+
+    /// What left last probes the peer's window (6.1, A).
+    pub fn is_probe(&mut self) {
+        self.probe = Some(self.next() - 1);
+        self.is_answered = false;
+    }
+
+    /// Does a chunk in flight on path `number` probe the peer's window? Then has it been answered?
+    pub fn probe_on(&self, number: u8) -> Option<bool> {
+        let sent = self.sent(self.probe?)?;
+        (sent.standing == Standing::Sent && sent.path == number).then_some(self.is_answered)
+    }
+
+    /// Is the peer's window closed, as far as a probe has told?
+    pub fn is_probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// A SACK tells the peer's window. What probes it and is not acknowledged was refused, if the SACK can be the answer to it:
+    /// into a window that is open now it goes at once.
+    fn probe_meets(&mut self, now: Instant, window: u64, paths: &mut [PathState]) {
+        let Some(probe) = self.probe else { return };
+        let Some(sent) = self.sent(probe) else {
+            self.probe = None;
+            return;
+        };
+        let has_room = window >= sent.data.body.len() as u64;
+        let min_rtt = paths.get(usize::from(sent.path)).and_then(|path| path.min_rtt);
+        match sent.standing {
+            Standing::Sent => {
+                self.is_answered |= min_rtt.is_none_or(|rtt| now.since(sent.at) >= rtt);
+                if has_room {
+                    self.probe = None;
+                    if self.is_answered {
+                        self.mark((probe - self.base) as usize, paths);
+                    }
+                }
+            }
+            Standing::Marked => self.probe = self.probe.filter(|_| !has_room),
+            Standing::Reported | Standing::Abandoned => self.probe = None,
+        }
     }
 
     /// A new chunk leaves on a path; returns its TSN.
@@ -176,7 +227,7 @@ impl Flight {
 
     /// The path a chunk was last sent on.
     pub fn path_of(&self, tsn: u64) -> Option<u8> {
-        self.chunks.get(tsn.checked_sub(self.base)? as usize).map(|s| s.path)
+        self.sent(tsn).map(|s| s.path)
     }
 
     /// A marked chunk leaves again.
@@ -187,6 +238,7 @@ impl Flight {
         sent.misses = 0;
         sent.path = number;
         sent.at = now;
+        self.is_answered &= self.probe != Some(tsn);
         let len = sent.data.body.len() as u64;
         path.flight += sent.octets();
         self.marked -= 1;
@@ -338,6 +390,9 @@ impl Flight {
             self.misses(&mut result, highest, newest, config, paths);
         }
         self.duplicates_arrive(&sack.duplicates);
+        if reports {
+            self.probe_meets(now, u64::from(sack.window), paths);
+        }
         self.peer_window = u64::from(sack.window).saturating_sub(self.outstanding);
         self.advance_point(cumulative);
         //= RFC 3758 (3.5, C3): after each SACK that leaves the point ahead.

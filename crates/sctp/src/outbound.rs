@@ -250,11 +250,11 @@ impl Outbound {
         self.scheduler.next(self.ready.iter().filter_map(standing))
     }
 
-    /// Octets of user data of the next fragment, whose chunk may have `payload` at most.
-    pub fn peek(&self, payload: usize, interleaved: bool, packet: Option<u16>) -> Option<usize> {
+    /// Octets of user data of the next fragment, whose chunk may have `payload` at most, and whether a message begins with it.
+    pub fn peek(&self, payload: usize, interleaved: bool, packet: Option<u16>) -> Option<(usize, bool)> {
         let id = self.next(interleaved, packet)?;
         let waiting = self.streams.get(usize::from(id))?.queue.front()?;
-        Some(waiting.message.body.len().min(payload))
+        Some((waiting.message.body.len().min(payload), waiting.fsn == 0))
     }
 
     /// Takes the next fragment; its TSN is for the caller to give.

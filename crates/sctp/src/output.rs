@@ -199,20 +199,35 @@ impl Association {
             let path: &mut PathState = &mut self.paths[at];
             let front = path.room() - path.payload(interleaved);
             let payload = path.payload(interleaved);
-            let Some(len) = self.out.peek(payload, interleaved, stream) else { break };
+            let Some((len, begins)) = self.out.peek(payload, interleaved, stream) else { break };
             if padded(front + len) > room || path.flight >= path.cwnd || self.burst == 0 {
                 break;
             }
-            //= RFC 9260 (6.1, A): the peer's window, but for one chunk when nothing is in flight.
-            if self.flight.peer_window < len as u64 && (self.flight.outstanding > 0 || self.flight.marked > 0)
-            {
-                break;
+            let is_probe = self.flight.peer_window < len as u64;
+            if is_probe {
+                //= RFC 9260 (6.1, A): the peer's window, but for one chunk when nothing is in flight.
+                if self.flight.outstanding > 0 || self.flight.marked > 0 {
+                    break;
+                }
+                //= RFC 9260 (6.1, A): a timeout after the window was found closed. The rest of a message goes at once: by it a
+                //= peer with too small a buffer for the message gets to know (6.9).
+                if begins && !self.may_probe {
+                    if !self.probe_timer.is_armed() {
+                        self.probe_timer.arm_after(cx.now, path.rto);
+                    }
+                    break;
+                }
             }
             let Some(fragment) = self.out.pop(payload, interleaved, stream) else { break };
             stream = Some(fragment.data.stream);
             room -= padded(front + len);
             self.facts.app_sent += len as u64;
             let tsn = self.flight.send(cx.now, fragment, number, path);
+            self.probe_timer.stop();
+            self.may_probe = false;
+            if is_probe {
+                self.flight.is_probe();
+            }
             self.batch.push(tsn);
         }
         if is_new_packet && !self.batch.is_empty() {

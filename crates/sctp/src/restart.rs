@@ -89,6 +89,7 @@ impl Association {
         self.control.clear();
         self.strays.clear();
         self.sack_timer.stop();
+        self.probe_timer.stop();
         (self.sack_due, self.packets_unacknowledged, self.last_from) = (SackDue::No, 0, from);
         self.window_told = self.shared.config.receive_buffer.0;
         (self.ecne, self.cwr, self.ecn_reduced_to) = (None, None, 0);

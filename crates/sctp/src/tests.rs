@@ -20,6 +20,7 @@ use super::*;
 mod opening;
 mod partial_delivery;
 mod paths;
+mod probes;
 mod reconfiguration;
 mod restart;
 mod window;

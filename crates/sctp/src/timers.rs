@@ -21,6 +21,7 @@ impl Association {
         if self.sack_timer.take_due(cx.now) && self.sack_due == SackDue::Later {
             self.sack_due = SackDue::Now;
         }
+        self.may_probe |= self.probe_timer.take_due(cx.now);
         if self.reconfiguration.timer.take_due(cx.now) {
             self.reconfiguration_expired(cx);
         }
@@ -36,10 +37,15 @@ impl Association {
 
     /// T3-rtx of a path expired (6.3.3).
     fn t3_expired(&mut self, cx: &mut Cx, number: usize) {
-        self.facts.rto_count += 1;
+        //= RFC 9260 (6.1, A): a probe of a closed window is no loss; it goes again ever more seldom, and is no failure either if
+        //= the peer answers.
+        let probe = self.flight.probe_on(number as u8);
         let config = &self.shared.config;
         let path = &mut self.paths[number];
-        path.timed_out(config);
+        if probe.is_none() {
+            self.facts.rto_count += 1;
+            path.timed_out(config);
+        }
         path.back_off(config);
         self.flight.timed_out(number as u8, &mut self.paths);
         if self.flight.waits_for_forward() {
@@ -47,7 +53,9 @@ impl Association {
             self.flight.forward_due = true;
         }
         self.record(cx, number);
-        self.failed(number);
+        if probe != Some(true) {
+            self.failed(number);
+        }
     }
 
     /// A path gave no answer (8.1, 8.2).
