@@ -230,9 +230,11 @@ impl Flight {
         self.sent(tsn).map(|s| s.path)
     }
 
-    /// A marked chunk leaves again.
-    pub fn resend(&mut self, now: Instant, tsn: u64, number: u8, path: &mut PathState) {
-        let Some(sent) = self.chunks.get_mut(tsn.wrapping_sub(self.base) as usize) else { return };
+    /// A marked chunk leaves again. True: over the path that it was sent on before, and it is the earliest one in flight there.
+    pub fn resend(&mut self, now: Instant, tsn: u64, number: u8, path: &mut PathState) -> bool {
+        let n = tsn.wrapping_sub(self.base) as usize;
+        let Some(sent) = self.chunks.get_mut(n) else { return false };
+        let stays = sent.path == number;
         sent.standing = Standing::Sent;
         sent.times += 1;
         sent.misses = 0;
@@ -244,6 +246,8 @@ impl Flight {
         self.marked -= 1;
         self.outstanding += len;
         self.peer_window = self.peer_window.saturating_sub(len);
+        let is_in_flight = |s: &Sent| s.standing == Standing::Sent && s.path == number;
+        stays && self.chunks.iter().position(is_in_flight) == Some(n)
     }
 
     /// A packet with chunks that were sent before leaves; `tsn` is the first of them.

@@ -178,7 +178,10 @@ impl Association {
             if !is_open {
                 break;
             }
-            self.flight.resend(cx.now, tsn, number, path);
+            if self.flight.resend(cx.now, tsn, number, path) {
+                //= RFC 9260 (6.1; 7.2.4, 4): the timer starts again with the earliest outstanding chunk.
+                path.t3.arm_after(cx.now, path.rto);
+            }
             room = room.saturating_sub(octets);
             from = tsn + 1;
             self.batch.push(tsn);

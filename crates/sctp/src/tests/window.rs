@@ -22,3 +22,23 @@ fn idle_time_halves_the_window_and_ssthresh_is_what_it_was_before() {
     path.decay(path.last_sent + Duration::from_secs(1), &config);
     assert_eq!((path.cwnd, path.ssthresh), (20_000, 40_000));
 }
+
+#[test]
+fn the_timer_starts_again_with_the_earliest_chunk_that_is_sent_again() {
+    let mut duo = Duo::new(Config { max_burst: 0, ..Config::default() }, Config::default(), 1);
+    duo.ends[0].paths[0].cwnd = 30_000;
+    let mut n = 0;
+    duo.loses = Box::new(move |from, _, _| {
+        n += u64::from(from == 0);
+        from == 0 && (n == 1 || n == 3)
+    });
+    for n in 0..20 {
+        assert!(duo.send(0, 0, Outgoing::new(message(0, n, 1452))));
+    }
+    let start = duo.now;
+    duo.run(Duration::from_millis(110));
+    let path = &duo.ends[0].paths[0];
+    assert_eq!(duo.ends[0].facts().resent, 2);
+    // Both were sent again at 100 ms, the second one while the first was under way.
+    assert_eq!(path.t3.deadline(), Some(start + Duration::from_millis(100) + path.rto));
+}
