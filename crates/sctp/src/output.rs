@@ -151,7 +151,7 @@ impl Association {
         let config = &self.shared.config;
         let state = &mut self.paths[usize::from(path)];
         state.decay(cx.now, config);
-        (!self.out.is_empty() && state.flight < state.cwnd).then_some(path)
+        (!self.out.is_empty() && state.takes_packet()).then_some(path)
     }
 
     /// Where a packet without data goes: where the last data came from, if that is to be acknowledged.
@@ -164,6 +164,7 @@ impl Association {
         let interleaved = self.abilities.interleaving;
         let at = usize::from(number);
         let beyond = std::mem::take(&mut self.paths[at].burst_beyond_window);
+        let is_open = self.paths[at].takes_packet() || beyond;
         let mut from = 0;
         let before = self.batch.len();
         // What is marked goes first.
@@ -174,8 +175,7 @@ impl Association {
             let fits = |(_, octets): &(u64, usize)| *octets <= room || is_stuck(*octets);
             let Some((tsn, octets)) = next.filter(fits) else { break };
             let path = &mut self.paths[at];
-            let is_open = path.flight < path.cwnd || beyond;
-            if !is_open {
+            if !is_open || (path.flight >= path.cwnd && !beyond) {
                 break;
             }
             if self.flight.resend(cx.now, tsn, number, path) {
@@ -198,7 +198,7 @@ impl Association {
         }
         let mut stream = None;
         let is_new_packet = self.batch.is_empty();
-        while !self.out.is_empty() {
+        while is_open && !self.out.is_empty() {
             let path: &mut PathState = &mut self.paths[at];
             let front = path.room() - path.payload(interleaved);
             let payload = path.payload(interleaved);

@@ -45,6 +45,8 @@ pub(super) struct PathState {
     pub earliest_acked: bool,
     /// Fast retransmission may send one packet beyond the window.
     pub burst_beyond_window: bool,
+    /// More would be in flight if a window of one packet did not hold it back.
+    pub held_back: bool,
 }
 
 impl PathState {
@@ -73,6 +75,7 @@ impl PathState {
             acked: 0,
             earliest_acked: false,
             burst_beyond_window: false,
+            held_back: false,
         };
         path.cwnd = config.initial_window.octets(path.pmdcs(), address.remote.is_ipv6());
         path
@@ -144,13 +147,25 @@ impl PathState {
         self.pba = 0;
         self.recovery = None;
         self.timed = None;
+        self.held_back = false;
+    }
+
+    /// May another packet with data leave? Notes if there is one and it may not.
+    pub fn takes_packet(&mut self) -> bool {
+        //= RFC 9260 (7.2.1, 7.2.3): after a timeout one packet is in flight, however little is in it.
+        if self.cwnd <= self.pmdcs() {
+            self.held_back |= self.flight > 0;
+            return self.flight == 0;
+        }
+        self.flight < self.cwnd
     }
 
     /// `acked` octets were acknowledged while `before` were in flight (7.2.1, 7.2.2).
     pub fn grow(&mut self, acked: u64, before: u64, all_acked: bool) {
+        let held_back = std::mem::take(&mut self.held_back);
         if self.cwnd <= self.ssthresh {
             //= RFC 9260 (7.2.1): only if the window was used, and not in fast recovery; at most one full chunk.
-            if before >= self.cwnd && self.recovery.is_none() {
+            if (before >= self.cwnd || held_back) && self.recovery.is_none() {
                 self.cwnd += acked.min(self.pmdcs());
             }
         } else {

@@ -42,3 +42,38 @@ fn the_timer_starts_again_with_the_earliest_chunk_that_is_sent_again() {
     // Both were sent again at 100 ms, the second one while the first was under way.
     assert_eq!(path.t3.deadline(), Some(start + Duration::from_millis(100) + path.rto));
 }
+
+/// Sends `count` messages of `len` octets of which nothing arrives before the first timeout; packets that leave with the timeout.
+fn packets_of_a_timeout(duo: &mut Duo, count: u64, len: u32) -> u64 {
+    duo.run(Duration::from_secs(10));
+    for n in 0..count {
+        assert!(duo.send(0, 0, Outgoing::new(message(0, n, len))));
+    }
+    duo.loses = Box::new(|from, _, _| from == 0);
+    duo.run(Duration::from_millis(900));
+    let sent = duo.sent;
+    duo.run(Duration::from_millis(200));
+    duo.loses = Box::new(|_, _, _| false);
+    duo.sent - sent
+}
+
+#[test]
+fn one_packet_is_in_flight_after_a_timeout_however_small_its_chunks_are() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    assert_eq!(packets_of_a_timeout(&mut duo, 20, 500), 1);
+    let full = duo.ends[0].paths[0].pmdcs();
+    assert_eq!(duo.ends[0].cwnd(0), full);
+    // The next one is lost, too; then the window grows, since it held chunks back.
+    duo.run(Duration::from_secs(4));
+    assert_eq!(duo.got[1].len(), 20);
+    assert!(duo.ends[0].cwnd(0) > 3 * full, "{}", duo.ends[0].cwnd(0));
+}
+
+#[test]
+fn a_window_of_one_packet_grows_only_if_it_holds_something_back() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    assert_eq!(packets_of_a_timeout(&mut duo, 1, 500), 1);
+    duo.run(Duration::from_secs(4));
+    assert_eq!(duo.got[1].len(), 1);
+    assert_eq!(duo.ends[0].cwnd(0), duo.ends[0].paths[0].pmdcs());
+}
