@@ -71,6 +71,15 @@ fn where_a_radio_fails_the_other_one_brings_the_rest() {
 }
 
 #[test]
+fn what_times_out_goes_over_the_other_link_at_once() {
+    // Hosts have an IPv4 and an IPv6 address at each link: another pair of the link that fails is no way out.
+    let timeouts = "{ multihoming = true, rto_max = \"1s\" }";
+    let text = scenario(&origins()[0], timeouts, &FAILS.replace("3s", "2500ms"));
+    let (_, end) = play(&text, 4);
+    assert!(end["far.downlink.bytes"] > 1000.0, "after one timeout: {end:?}");
+}
+
+#[test]
 fn a_probe_that_would_overtake_the_end_of_the_opening_waits_for_it() {
     // The second path is the faster one by far: a heartbeat on it would be there before COOKIE ACK is on the first.
     let text =

@@ -398,25 +398,30 @@ impl Net {
         let has_one = told.is_empty();
         let remotes = if has_one { vec![connection.path.remote] } else { told.to_vec() };
         let protocol = self.numbers[usize::from(connection.protocol)];
+        let mut pairs = Vec::new();
         for remote in remotes {
             for (interface, &link) in self.interfaces.iter().zip(&routes.attached[self.index as usize]) {
                 let hop = hop_over(routes, self.index, link, remote, has_one);
                 let Some((hop, local)) = hop.zip(interface.address_for(remote)) else { continue };
-                let is_out = is_over_one_of(&self.out_of_service, hop);
-                let path = Path { local, remote, mtu: interface.mtu };
-                let index = self.locals.iter().position(|own| *own == ip::key(local)).unwrap_or(0) as u16;
-                let key = Key::new(protocol, index, connection.ports.0, ip::key(remote), connection.ports.1);
-                if key != connection.key
-                    && !self.table.contains(&key)
-                    && connection.transport.add_path(cx, path)
-                {
-                    let header = ip::Template::new(local, remote, protocol);
-                    connection.others.push(OtherPath { key, hop, header });
-                    self.table.insert(key, slot);
-                    if is_out {
-                        let path = PathId(connection.others.len() as u8);
-                        connection.transport.handle_path(cx, path, false);
-                    }
+                pairs.push((Path { local, remote, mtu: interface.mtu }, hop));
+            }
+        }
+        //= RFC 9260 (6.4.1): what fails goes over the most divergent pair, which comes first here: another address of the
+        //= connection's family over another link. An address of the other family may be one of the same interface.
+        let family = connection.path.remote.is_ipv4();
+        pairs.sort_by_key(|(path, hop)| (path.remote.is_ipv4() != family, *hop == connection.hop));
+        for (path, hop) in pairs {
+            let Path { local, remote, .. } = path;
+            let index = self.locals.iter().position(|own| *own == ip::key(local)).unwrap_or(0) as u16;
+            let key = Key::new(protocol, index, connection.ports.0, ip::key(remote), connection.ports.1);
+            if key != connection.key && !self.table.contains(&key) && connection.transport.add_path(cx, path)
+            {
+                let header = ip::Template::new(local, remote, protocol);
+                connection.others.push(OtherPath { key, hop, header });
+                self.table.insert(key, slot);
+                if is_over_one_of(&self.out_of_service, hop) {
+                    let path = PathId(connection.others.len() as u8);
+                    connection.transport.handle_path(cx, path, false);
                 }
             }
         }
