@@ -361,6 +361,12 @@ impl Association {
         }));
     }
 
+    /// Octets of user data in a chunk at most.
+    pub(super) fn payload(&self) -> usize {
+        //= RFC 9260 (7.3, 2): by the smallest path, so that what is sent again fits into any (AMDCS).
+        self.paths.iter().map(|p| p.payload(self.abilities.interleaving)).min().unwrap_or(1)
+    }
+
     pub(super) fn refill_burst(&mut self) {
         self.burst = match self.shared.config.max_burst {
             0 => u16::MAX,
@@ -423,9 +429,8 @@ impl Transport for Association {
         let stream = u16::try_from(stream).map_err(|_| WriteError::Closed)?;
         self.refill_burst();
         let config = &self.shared.config;
-        let interleaved = self.abilities.interleaving;
         let message = match config.message.0 {
-            0 => self.paths.first().map_or(1, |p| p.payload(interleaved)),
+            0 => self.payload(),
             octets => octets.min(1 << 30) as usize,
         };
         let free = config.send_buffer.0.saturating_sub(self.unacknowledged);

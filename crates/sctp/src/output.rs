@@ -197,11 +197,11 @@ impl Association {
             return;
         }
         let mut stream = None;
+        let payload = self.payload();
         let is_new_packet = self.batch.is_empty();
         while is_open && !self.out.is_empty() {
             let path: &mut PathState = &mut self.paths[at];
             let front = path.room() - path.payload(interleaved);
-            let payload = path.payload(interleaved);
             let Some((len, begins)) = self.out.peek(payload, interleaved, stream) else { break };
             if padded(front + len) > room || path.flight >= path.cwnd || self.burst == 0 {
                 break;

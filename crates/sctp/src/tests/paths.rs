@@ -53,3 +53,22 @@ fn a_dead_path_takes_neither_data_nor_acknowledgements_along_with_its_heartbeat(
         assert!(matches!(rest[..], [Chunk::Sack(_), Chunk::Data(_)]), "{rest:?}");
     }
 }
+
+#[test]
+fn chunks_fit_into_the_smallest_path_whichever_they_take() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 2);
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    duo.ends[0].path_mtu(&mut cx, PathId(1), 576);
+    let small = duo.ends[0].paths[1].payload(false);
+    assert!(duo.ends[0].send(&mut cx, 0, Outgoing::new(message(0, 0, 3000))));
+    assert_eq!(duo.ends[0].write(&mut cx, 1, Body::filler(1, 3000)), Ok(3000));
+    let data: Vec<Data> = sent(&mut duo, 0)
+        .into_iter()
+        .flat_map(|(_, chunks)| chunks)
+        .filter_map(|chunk| if let Chunk::Data(data) = chunk { Some(data) } else { None })
+        .collect();
+    assert!(data.len() > 5 && data.iter().all(|d| d.body.len() <= small), "{data:?}");
+    let written = data.iter().filter(|d| d.stream == 1);
+    assert!(written.clone().count() > 0, "{data:?}");
+    assert!(written.clone().all(|d| d.begin && d.end), "messages are as large as chunks: {data:?}");
+}
