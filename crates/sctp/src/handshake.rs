@@ -88,18 +88,25 @@ impl Association {
 
     /// T1-init or T1-cookie expired (5.1).
     pub(super) fn t1_expired(&mut self, cx: &mut Cx) {
-        self.init_errors += 1;
         self.facts.rto_count += 1;
+        let config = &self.shared.config;
+        self.paths[usize::from(self.primary)].back_off(config);
+        self.open_again(cx);
+    }
+
+    fn open_again(&mut self, cx: &mut Cx) {
+        self.init_errors += 1;
         if self.init_errors > self.shared.config.max_init_retransmits {
             self.control.clear();
             self.close(CloseReason::TimedOut);
             return;
         }
-        let config = &self.shared.config;
-        self.paths[usize::from(self.primary)].back_off(config);
-        self.flight.resent += 1;
         match self.state {
-            State::CookieWait => self.send_init(cx),
+            State::CookieWait => {
+                self.flight.resent += 1;
+                self.send_init(cx);
+            }
+            // What is sent again of it is counted when it leaves: user data may go along.
             State::CookieEchoed => {
                 self.data_goes_again();
                 self.send_cookie(cx);
@@ -313,7 +320,7 @@ impl Association {
         if self.state == State::CookieEchoed {
             self.cookie = None;
             self.state = State::CookieWait;
-            self.t1_expired(cx);
+            self.open_again(cx);
         }
     }
 }

@@ -51,6 +51,7 @@ impl Association {
         };
         let mut room = self.paths[usize::from(path)].room();
         let mut chunks = Vec::new();
+        let mut repeats_cookie = false;
         // COOKIE ACK and COOKIE ECHO come first, then what else there is.
         let mut sends_data = for_data == Some(path);
         while let Some((to, chunk)) = self.control.front()
@@ -62,6 +63,7 @@ impl Association {
             if matches!(chunk, Chunk::CookieEcho(_)) {
                 //= RFC 9260 (5.1, C): data may ride along with COOKIE ECHO, in this packet only.
                 sends_data = true;
+                repeats_cookie = self.init_errors > 0;
             }
             if matches!(chunk, Chunk::Shutdown(_) | Chunk::ShutdownAck) {
                 //= RFC 9260 (6.10): no data beside these.
@@ -96,6 +98,7 @@ impl Association {
             room = room.saturating_sub(sack_len + 4 * self.inbound.sack_entries()).max(sack_len);
         }
         self.batch.clear();
+        let resent = self.flight.resent;
         if sends_data {
             self.fill(cx, path, room);
             if self.batch.is_empty() && may_sack && self.sack_due == SackDue::Later {
@@ -104,6 +107,8 @@ impl Association {
                 self.fill(cx, path, whole);
             }
         }
+        // A cookie and data that are sent again together are one packet.
+        self.flight.resent += u64::from(repeats_cookie && self.flight.resent == resent);
         let has_data = !self.batch.is_empty();
         let sack = (may_sack && (self.sack_due == SackDue::Now || has_data)).then(|| self.sack(path));
         if chunks.is_empty() && sack.is_none() && !has_data {

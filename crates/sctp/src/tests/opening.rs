@@ -85,3 +85,25 @@ fn data_that_went_with_a_cookie_survives_an_opening_from_both_ends() {
     assert_eq!(b.receive(&mut cx, 0).map(|m| m.len()), Some(100));
     assert_eq!(a.unacknowledged(0), 0);
 }
+
+#[test]
+fn a_cookie_that_goes_again_with_its_data_is_one_packet_sent_again() {
+    let mut pair = cookies_lost_up_to(1);
+    pair.write(End::Client, Body::filler(1, 500));
+    pair.drive_until(Instant::ZERO + Duration::from_secs(20));
+    let facts = pair.client().transport.as_ref().unwrap().facts();
+    assert_eq!((facts.resent, facts.rto_count), (1, 1));
+}
+
+#[test]
+fn a_cookie_that_is_too_old_is_no_timeout() {
+    let mut pair = cookies_lost_up_to(6);
+    pair.write(End::Client, Body::filler(1, 500));
+    pair.drive_until(Instant::ZERO + Duration::from_secs(120));
+    let facts = pair.client().transport.as_ref().unwrap().facts();
+    // Six cookies with the data, INIT, and the data with the new cookie.
+    assert_eq!((facts.resent, facts.rto_count), (8, 6));
+    // The seventh cookie leaves at 63.1 s; ERROR, INIT ACK and COOKIE ACK are three round trips.
+    let opened = pair.client().when(TransportEvent::Opened).unwrap();
+    assert_eq!(opened.since(Instant::ZERO).as_nanos() / 100_000_000, 634);
+}
