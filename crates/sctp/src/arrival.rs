@@ -126,8 +126,9 @@ impl Association {
                     self.close(CloseReason::Finished);
                 }
             }
-            Chunk::Ecne(tsn) => self.ecne_arrives(cx, tsn),
-            Chunk::Cwr(_) => self.ecne = None,
+            Chunk::Ecne(tsn) => self.ecne_arrives(cx, from, tsn),
+            //= RFC 4960 (appendix A): it names the TSN of the ECNE that was heard; of a later mark it knows nothing.
+            Chunk::Cwr(tsn) => self.ecne = self.ecne.filter(|own| tsn.wrapping_sub(*own).cast_signed() < 0),
             Chunk::ForwardTsn(forward) => {
                 if self.abilities.forward_tsn
                     && forward.interleaved == self.abilities.interleaving
@@ -298,7 +299,7 @@ impl Association {
     }
 
     /// The peer saw a mark (RFC 4960, appendix A).
-    fn ecne_arrives(&mut self, cx: &mut Cx, tsn: u32) {
+    fn ecne_arrives(&mut self, cx: &mut Cx, from: u8, tsn: u32) {
         if !self.abilities.ecn || !self.state.takes_sacks() {
             return;
         }
@@ -306,12 +307,11 @@ impl Association {
         if marked >= self.ecn_reduced_to {
             //= RFC 4960 (appendix A): once for each window of data.
             self.ecn_reduced_to = self.flight.next();
-            let config = &self.shared.config;
-            for path in &mut self.paths {
-                path.lost(config);
-            }
-            self.record(cx, 0);
+            // What is acknowledged already is forgotten; data is acknowledged over the path that it came by.
+            let number = usize::from(self.flight.path_of(marked).unwrap_or(from));
+            self.paths[number].lost(&self.shared.config);
+            self.record(cx, number);
         }
-        self.cwr = Some((self.flight.next() - 1) as u32);
+        self.cwr = Some(tsn);
     }
 }

@@ -17,6 +17,7 @@ use super::state::State;
 use super::wire::{Header, parse};
 use super::*;
 
+mod ecn;
 mod opening;
 mod partial_delivery;
 mod paths;
