@@ -74,7 +74,8 @@ impl Association {
         let own = header.tag == self.local_tag;
         let reflected = self.peer_tag != 0 && header.tag == self.peer_tag;
         match first {
-            Chunk::Init(_) => header.tag == 0,
+            //= RFC 9260 (3.3.2): without a tag of its own it is discarded silently.
+            Chunk::Init(init) => header.tag == 0 && init.tag != 0,
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => reflected,
             // The cookie says which tag belongs to it.
             Chunk::CookieEcho(_) => true,

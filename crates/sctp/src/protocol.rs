@@ -83,7 +83,8 @@ impl Sctp {
         }
         match chunks.first()? {
             Chunk::Init(init) => {
-                if header.tag != 0 || chunks.len() > 1 {
+                //= RFC 9260 (3.3.2): an INIT without a tag is discarded silently.
+                if header.tag != 0 || init.tag == 0 || chunks.len() > 1 {
                     return None;
                 }
                 if !listens {

@@ -107,3 +107,21 @@ fn a_cookie_that_is_too_old_is_no_timeout() {
     let opened = pair.client().when(TransportEvent::Opened).unwrap();
     assert_eq!(opened.since(Instant::ZERO).as_nanos() / 100_000_000, 634);
 }
+
+#[test]
+fn init_without_a_tag_is_discarded_silently() {
+    let mut sctp = Sctp::new(Config::default(), (3, 4));
+    let mut outbox = Outbox::default();
+    let mut cx = Cx { now: Instant::ZERO, records: &mut outbox };
+    let init = Init { window: 9000, outbound_streams: 1, inbound_streams: 1, ..Init::default() };
+    let unit = Header { source: 5, destination: 80, tag: 0 }.packet(&[Chunk::Init(init.clone())]);
+    for listens in [true, false] {
+        assert!(sctp.answer(&mut cx, &paths(1, true)[0], &unit, listens).is_none(), "listens: {listens}");
+    }
+    // Where there is an association, too.
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    let unit = Header { source: 1, destination: 2, tag: 0 }.packet(&[Chunk::Init(init)]);
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    duo.ends[1].handle_packet(&mut cx, PathId(0), 0, unit);
+    assert!(duo.ends[1].poll_transmit(&mut cx).is_none());
+}
