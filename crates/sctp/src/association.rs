@@ -399,7 +399,7 @@ impl Transport for Association {
         }
         if let Some(stream) = self.inbound.fresh.pop_front() {
             let octets = self.inbound.readable(stream).min(u64::from(u32::MAX)) as u32;
-            if octets > 0 {
+            if octets > 0 || self.inbound.has_message(stream) {
                 return Some(TransportEvent::Readable(stream.into(), octets));
             }
             return self.poll_event();

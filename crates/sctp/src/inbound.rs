@@ -426,7 +426,8 @@ impl Inbound {
         self.delivered += len;
         let stream = self.stream(id);
         stream.used = true;
-        let was_empty = stream.ready.is_empty();
+        // The end of a message that was given up has no octets, and who reads octets leaves it where it is.
+        let was_empty = stream.ready_octets == 0;
         stream.ready_octets += len;
         stream.ready.push_back(message);
         if was_empty {
@@ -437,6 +438,11 @@ impl Inbound {
     /// Octets that can be read from a stream.
     pub fn readable(&self, id: u16) -> u64 {
         self.streams.get(usize::from(id)).map_or(0, |s| s.ready_octets)
+    }
+
+    /// Is there a message to be read from a stream, if only the end of one that was given up?
+    pub fn has_message(&self, id: u16) -> bool {
+        self.streams.get(usize::from(id)).is_some_and(|s| !s.ready.is_empty())
     }
 
     /// Is there nothing that waits to be read?

@@ -80,3 +80,23 @@ fn a_message_given_up_in_the_middle_ends_with_an_empty_one() {
         assert_eq!((octets(next), next.continues), (message(1, 1, 300).to_bytes().to_vec(), false));
     }
 }
+
+#[test]
+fn readers_of_octets_hear_of_what_follows_a_message_that_was_given_up() {
+    for interleaving in [false, true] {
+        let mut duo = Duo::new(Config { interleaving, ..Config::default() }, small(interleaving), 1);
+        let until = Reliability::Until(duo.now + Duration::from_secs(3));
+        let late = Outgoing { reliability: until, ..Outgoing::new(message(1, 0, 400_000)) };
+        assert!(duo.send(0, 1, late));
+        duo.run(Duration::from_secs(1));
+        duo.loses = Box::new(|_, _, _| true);
+        duo.run(Duration::from_secs(4));
+        duo.loses = Box::new(|_, _, _| false);
+        duo.run(Duration::from_secs(60));
+        // Its end came alone, and is told.
+        assert!(duo.got[1].last().is_some_and(|m| m.is_given_up), "interleaving {interleaving}");
+        assert!(duo.send(0, 1, Outgoing::new(message(1, 1, 300))));
+        duo.run(Duration::from_secs(1));
+        assert_eq!(duo.got[1].last().map(octets), Some(message(1, 1, 300).to_bytes().to_vec()));
+    }
+}
