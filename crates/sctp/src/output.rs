@@ -2,6 +2,7 @@
 
 use airloom_base::packet::{HEAD, HEADROOM};
 use airloom_base::{Body, Cx, Outgoing as Unit, Packet, PathId};
+use bytes::Bytes;
 
 use super::association::{Association, SackDue};
 use super::chunk::{Chunk, Sack};
@@ -253,17 +254,18 @@ impl Association {
     }
 
     /// The packet: in the lean form if it has one chunk of user data whose length needs no padding, and all before it fits
-    /// among the header octets; otherwise as octets.
+    /// among the header octets; otherwise as octets, of which as many are among these: who looks at packets there finds the
+    /// first chunks.
     fn assemble(&mut self, chunks: Vec<Chunk>, sack: Option<Sack>) -> Packet {
         let header = self.header(self.peer_tag);
         let sack = sack.map(Chunk::Sack);
         let control: usize =
             chunks.iter().map(Chunk::padded_len).sum::<usize>() + sack.as_ref().map_or(0, Chunk::padded_len);
+        let data = self.batch.first().and_then(|tsn| self.flight.data(*tsn));
+        let before = HEADER + control + data.map_or(0, |d| d.front_len());
         if let [] | [_] = self.batch[..] {
-            let data = self.batch.first().and_then(|tsn| self.flight.data(*tsn));
-            let front = data.map_or(0, |d| d.front_len());
             let is_whole = data.is_none_or(|d| d.body.len() % 4 == 0);
-            if is_whole && HEADER + control + front <= INLINE {
+            if is_whole && before <= INLINE {
                 let body = data.map_or(Body::EMPTY, |d| d.body.clone());
                 return Packet::build(
                     |out| {
@@ -277,7 +279,9 @@ impl Association {
                 );
             }
         }
-        let mut octets = Vec::with_capacity(1500);
+        let mut octets = vec![0; HEADER];
+        octets.reserve(1500);
+        header.emit(&mut octets);
         for chunk in chunks.iter().chain(&sack) {
             chunk.append_to(&mut octets);
         }
@@ -287,7 +291,16 @@ impl Association {
             let front = data.emit_front(data.body.len(), &mut octets[from..]);
             data.body.write(0, &mut octets[from + front..]);
         }
-        header.packet_of(octets.into())
+        let head = if before <= INLINE { before } else { octets.len().min(INLINE) };
+        let mut octets = Bytes::from(octets);
+        let front = octets.split_to(head);
+        Packet::build(
+            |out| {
+                out[..head].copy_from_slice(&front);
+                head
+            },
+            Body::Real(octets),
+        )
     }
 }
 

@@ -12,6 +12,7 @@ use super::chunk::{Chunk, kind};
 use super::config::Config;
 use super::cookie::{Cookie, Refusal, Secret};
 use super::handshake;
+use super::octets::{CHUNK_HEADER, padded};
 use super::path::MOST_PATHS;
 use super::wire::{Chunks, HEADER, Header};
 
@@ -158,16 +159,17 @@ impl Protocol for Sctp {
         let word = |at: usize| {
             head.get(at..).and_then(|o| o.first_chunk()).map(|o| u64::from(u32::from_be_bytes(*o)))
         };
-        // The first chunk only: a SACK before the data, if there is one.
-        match head.get(HEADER) {
-            Some(&(kind::DATA | kind::I_DATA)) => Described { seq: word(HEADER + 4), ack: None },
-            Some(&kind::SACK) => {
-                let len = word(HEADER).map_or(0, |w| (w & 0xFFFF) as usize);
-                let next = HEADER + len.next_multiple_of(4);
-                let has_data = matches!(head.get(next), Some(&(kind::DATA | kind::I_DATA)));
-                Described { seq: has_data.then(|| word(next + 4)).flatten(), ack: word(HEADER + 4) }
+        // Up to the first data: what is acknowledged stands before it.
+        let (mut described, mut at) = (Described::default(), HEADER);
+        while let Some(first) = word(at) {
+            let (kind, len) = ((first >> 24) as u8, (first & 0xFFFF) as usize);
+            match kind {
+                kind::DATA | kind::I_DATA => return Described { seq: word(at + 4), ..described },
+                kind::SACK => described.ack = word(at + 4),
+                _ => {}
             }
-            _ => Described::default(),
+            at += padded(len.max(CHUNK_HEADER));
         }
+        described
     }
 }

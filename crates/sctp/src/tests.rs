@@ -18,6 +18,7 @@ use super::wire::{Header, parse};
 use super::*;
 
 mod ecn;
+mod heads;
 mod opening;
 mod partial_delivery;
 mod paths;

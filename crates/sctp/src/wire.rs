@@ -57,8 +57,8 @@ impl Header {
 
 /// The chunks of a packet one after another. Behind the first error nothing follows.
 ///
-/// What we send to ourselves has its chunks among the header octets and the user data of its only DATA chunk as the
-/// body: that is read without copying. Everything else is octets.
+/// What we send to ourselves has its chunks among the header octets, up to what stands in front of the user data of the first
+/// DATA chunk, which begins the body: that is read without copying. Everything else is octets.
 pub struct Chunks<'a> {
     head: &'a [u8],
     body: Body,
@@ -136,11 +136,11 @@ impl Iterator for Chunks<'_> {
             let data_len = len - self.head.len();
             if let Some((mut data, header)) = parsed
                 && CHUNK_HEADER + header == self.head.len()
-                && padded(data_len) >= self.body.len()
                 && data_len <= self.body.len()
             {
                 self.head = &[];
-                data.body = std::mem::take(&mut self.body).slice(0, data_len);
+                data.body = self.body.split_to(data_len);
+                drop(self.body.split_to(padded(data_len) - data_len));
                 return Some(Ok(Chunk::Data(data)));
             }
             self.flatten();
@@ -208,6 +208,27 @@ mod tests {
                 assert_eq!(chunks, [Chunk::Sack(sack.clone()), Chunk::Data(expected)]);
             }
         }
+    }
+
+    #[test]
+    fn user_data_that_begins_the_body_is_not_copied_if_chunks_follow_it() {
+        let bodies = [vec![1; 101], vec![2; 40]].map(Bytes::from);
+        let data = bodies.map(|octets| {
+            let body = Body::Real(octets);
+            Chunk::Data(chunk::data::Data { begin: true, end: true, body, ..Default::default() })
+        });
+        let whole = octets(&Header::default().packet(&data));
+        let split = HEADER + chunk::data::DATA_FRONT;
+        let body = Bytes::copy_from_slice(&whole[split..]);
+        let mut packet = Packet::with_head(&whole[..split], Body::Real(body.clone())).unwrap();
+        let (_, chunks) = parse(&mut packet).unwrap();
+        assert_eq!(chunks, data);
+        let places = chunks.iter().map(|chunk| match chunk {
+            Chunk::Data(chunk::data::Data { body: Body::Real(octets), .. }) => octets.as_ptr(),
+            _ => panic!("{chunk:?}"),
+        });
+        let second = body[104 + chunk::data::DATA_FRONT..].as_ptr();
+        assert!(places.eq([body.as_ptr(), second]));
     }
 
     proptest! {
