@@ -19,7 +19,8 @@ pub struct Config {
     /// Packets that a sender puts into a group if the other side has not said how many octets it takes.
     #[default(3)]
     pub group_packets: u8,
-    /// Octets of a packet group that we say we take (option Maximum Group) in transactions that we begin; none: not said.
+    /// Octets of a packet group that we say we take (option Maximum Group) in transactions of class 2 that we begin; none: not
+    /// said. How large groups are that we send is said by `most_group_packets`.
     pub maximum_group: Option<Octets>,
     /// A sender obeys the Maximum Group of the other side. Kannel 1.4.5 does not.
     #[default(true)]
@@ -56,7 +57,8 @@ pub struct Config {
     /// Repetition interval of the last packet of a group.
     #[default(Duration::from_secs(3))]
     pub retry_group: Duration,
-    /// How long a transaction that is over is remembered, to answer repetitions.
+    /// How long a transaction that is over is remembered, to answer repetitions; and how long an initiator whose request was acknowledged waits
+    /// for the result, or either side for more of a message.
     #[default(Duration::from_secs(40))]
     pub wait: Duration,
     /// How long a receiver waits for packets that overtook each other before it says that some are missing.
