@@ -114,6 +114,8 @@ fn a_client_that_does_not_reassemble_gets_its_page_as_soon_as_it_has_answered() 
     let began = pair.now;
     assert_eq!(pair.get("http://origin/").body.len(), 5_000);
     assert_eq!(pair.now.since(began), Duration::from_millis(200), "request, question, answer, reply");
+}
+
 #[test]
 fn headers_of_sessions_are_kept_as_they_came_and_no_more_than_there_is_room_for() {
     let size = airloom_base::units::Octets;
