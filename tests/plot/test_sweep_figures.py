@@ -168,7 +168,9 @@ def test_every_time_out_of_an_outage_is_marked(transport: str) -> None:
         mobile = { app = { bulk = { size = "500kB" } }, transport = "TRANSPORT" }
         origin = { app = "bulk-server", transport = "TRANSPORT" }
         [links.wire]
-        wireline = { rate = "1Mbit/s", delay = "20ms" }
+        bearer = "wireline"
+        rate = "1Mbit/s"
+        delay = "20ms"
         between = ["mobile", "origin"]
         [[timeline]]
         at = "1s"

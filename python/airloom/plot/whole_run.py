@@ -76,7 +76,7 @@ def picture(run: Run, flow: int | None = None, width_mm: float | None = None) ->
 
     >>> import airloom as al
     >>> picture(al.load("sctp-page").run()).notes[0]
-    'drawn is flow 11, SCTP, which carried most of 20; others: airloom report, or airloom.plot.picture(run, flow=N)'
+    'drawn is flow 9, SCTP, which carried most of 20; others: airloom report, or airloom.plot.picture(run, flow=N)'
     """
     if not (run.folder / "packets.parquet").is_file():
         return Picture(None, [f"nothing to draw: {_setting('record', ['packets', *_recorded(run)])} records packets"])
