@@ -422,6 +422,10 @@ pub trait Sockets {
     }
     /// Sends a datagram.
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram);
+    /// The octets that a datagram of UDP to this address may carry, where that is known: larger ones are lost.
+    fn datagram_limit(&mut self, _to: IpAddr) -> Option<usize> {
+        None
+    }
     /// The flow number of a socket, for records.
     fn flow(&self, socket: SocketId) -> u32;
     /// Puts events of the application into the log of its connection (qlog), as records of a JSON text sequence.

@@ -1,7 +1,7 @@
 //! The application around another one: its datagrams to and from secure ports are records.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::service::{Datagram, Passing, Path, WriteError};
 use airloom_base::{App, Body, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
@@ -319,6 +319,12 @@ impl Sockets for Inside<'_> {
         } else {
             self.net.send_datagram(cx, Datagram::Udp { local_port, remote, body });
         }
+    }
+    fn datagram_limit(&mut self, to: IpAddr) -> Option<usize> {
+        let config = &self.layer.config;
+        // One that fits with all padding there may be, secured or not.
+        let around = record::HEADER + usize::from(config.mac) + usize::from(config.block);
+        self.net.datagram_limit(to).map(|most| most.saturating_sub(around))
     }
 }
 

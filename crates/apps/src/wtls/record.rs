@@ -17,6 +17,9 @@ const LENGTH: u8 = 0x80;
 const SEQUENCE: u8 = 0x40;
 const CIPHER: u8 = 0x20;
 
+/// Octets of the header of a record that says its number and its length.
+pub(super) const HEADER: usize = 5;
+
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {

@@ -87,6 +87,9 @@ impl App for WapGateway {
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
         let Datagram::Udp { local_port, remote, body } = datagram else { return };
         if let Some(service) = Service::of_port(local_port) {
+            if let Some(most) = net.datagram_limit(remote.ip()) {
+                self.gateway.set_datagram_limit(most);
+            }
             self.gateway.handle_datagram(cx.now, service, remote, &body.to_bytes());
             self.pump(cx, net);
         }

@@ -207,6 +207,7 @@ impl Gateway {
             afresh: false,
             is_private: false,
             version,
+            datagram: self.datagram,
             fetching: false,
             redirects: 0,
             due: None,

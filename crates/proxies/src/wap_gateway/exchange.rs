@@ -71,6 +71,8 @@ pub(super) struct Exchange {
     /// The origin was told who asks.
     pub(super) is_private: bool,
     pub(super) version: Version,
+    /// Octets of a datagram to its asker, at most.
+    pub(super) datagram: usize,
     /// An order is out.
     pub(super) fetching: bool,
     pub(super) redirects: u8,

@@ -64,6 +64,9 @@ pub(super) enum Due {
 /// Headers of sessions may be one part in so many of the memory there is: while they rest, there is room for what is asked.
 const HEADERS_SHARE: u64 = 4;
 
+/// Octets that a datagram of UDP carries at most over IPv4.
+const LARGEST_DATAGRAM: usize = 65_535 - 28;
+
 /// Lines of the log that are kept for whoever takes them; without anybody the oldest go.
 const MOST_REPORTS: usize = 4_096;
 
@@ -105,6 +108,8 @@ pub struct Gateway {
     /// Octets of headers of sessions, and those of each client's address.
     headers: usize,
     headers_of: Amounts,
+    /// Octets of a datagram to the client that is being heard, at most.
+    pub(super) datagram: usize,
     /// Until when replies are being made.
     pub(super) busy: Instant,
     pub(super) counters: Counters,
@@ -138,6 +143,7 @@ impl Gateway {
             held_of: Amounts::default(),
             headers: 0,
             headers_of: Amounts::default(),
+            datagram: LARGEST_DATAGRAM,
             busy: Instant::ZERO,
             counters: Counters::default(),
             config,
@@ -154,6 +160,11 @@ impl Gateway {
             }
         }
         self.settle(now);
+    }
+
+    /// Clients whose datagrams come from now on are sent datagrams of so many octets at most, if they put no segments together.
+    pub fn set_datagram_limit(&mut self, octets: usize) {
+        self.datagram = octets.min(LARGEST_DATAGRAM);
     }
 
     /// The next datagram to a client, of which service, and where to.

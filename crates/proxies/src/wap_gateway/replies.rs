@@ -12,14 +12,21 @@ use super::gateway::Gateway;
 use super::origins::own_headers;
 use super::reply::Reply;
 
+/// Octets of WTP before a reply in one datagram.
+const RESULT: usize = 3;
+
 impl Gateway {
     /// The largest reply that the asker of an exchange takes, in octets of the PDU.
     pub(super) fn reply_limit(&self, id: FetchId) -> usize {
-        let session = self.exchanges.get(&id).map(|exchange| exchange.session);
-        match session {
-            Some(Some(session)) => {
+        let asked =
+            self.exchanges.get(&id).map(|exchange| (exchange.session, exchange.asker, exchange.datagram));
+        match asked {
+            Some((Some(session), Asker::Session(request), datagram)) => {
                 let sdu = self.server.agreed(session).map_or(0, |agreed| agreed.client_sdu as usize);
-                let carried = self.config.message_limit();
+                let carried = match self.server.segments(request) {
+                    true => self.config.message_limit(),
+                    false => datagram.saturating_sub(RESULT),
+                };
                 if sdu == 0 { carried } else { sdu.min(carried) }
             }
             _ => usize::try_from(self.config.connectionless_reply.0).unwrap_or(usize::MAX),

@@ -117,6 +117,18 @@ fn a_client_that_does_not_reassemble_gets_its_page_as_soon_as_it_has_answered() 
 }
 
 #[test]
+fn a_client_that_does_not_reassemble_gets_what_one_datagram_carries() {
+    for (octets, status) in [(65_000, 200), (70_000, 502)] {
+        let origin = move |_: &_| answer(200, &[("Content-Type", "text/plain")], vec![b'x'; octets]);
+        let mut pair = Pair::new(Config::default(), origin);
+        let config = wtp::Config { sar: false, ..wtp::Config::default() };
+        pair.client = airloom_transports::wsp::client::Client::new(config, crate::pair::gateway_address(), 1);
+        pair.connect(0, &[("Accept", "*/*")]);
+        assert_eq!(pair.get("http://origin/").status, status);
+    }
+}
+
+#[test]
 fn headers_of_sessions_are_kept_as_they_came_and_no_more_than_there_is_room_for() {
     let size = airloom_base::units::Octets;
     let config = Config { memory: size(800_000), memory_of_address: size(400_000), ..Config::default() };

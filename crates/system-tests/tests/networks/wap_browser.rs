@@ -52,6 +52,15 @@ fn larger_groups_wait_less_often_and_take_less_time() {
 }
 
 #[test]
+fn a_browser_that_puts_no_segments_together_hears_of_what_the_link_does_not_carry() {
+    let air = r#"bearer = "wireline", rate = "384kbit/s", delay = "60ms", mtu = 1000"#;
+    let browser = "pages = [[\"/800\"], [\"/2kB\"], [\"/700\"]]\nwtp = { sar = false }";
+    let numbers = complete(&scenario(1, browser, air));
+    assert_eq!((numbers["gateway.replies_2xx"], numbers["gateway.replies_5xx"]), (2.0, 1.0), "{numbers:?}");
+    assert_eq!((numbers["objects"], numbers["retransmissions"]), (2.0, 0.0));
+}
+
+#[test]
 fn every_page_may_have_its_own_session_over_the_radio() {
     let air = r#"bearer = "umts-dch", loss = { per = "pdu", downlink = 0.05, uplink = 0.05 }"#;
     let browser = r#"pages = [["/2kB"], ["/2kB"]]

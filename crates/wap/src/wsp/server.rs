@@ -297,6 +297,11 @@ impl Server {
         fits
     }
 
+    /// Does a reply to this request go in several packets, if one is too small for it?
+    pub fn segments(&self, request: Transaction) -> bool {
+        self.wtp.segments(request)
+    }
+
     /// S-MethodAbort.req, S-PushAbort.req.
     pub fn abort(&mut self, now: Instant, transaction: Transaction, reason: Reason) {
         if self.drop_purpose(transaction).is_some() {

@@ -29,7 +29,7 @@ pub struct Config {
     // 32 kB at 1,400 octets, the largest group that we know to have been in use.
     #[default(24)]
     pub most_group_packets: u8,
-    /// Messages are segmented and re-assembled; otherwise each goes in one datagram, whatever its size.
+    /// Messages are segmented and re-assembled; otherwise each goes in one datagram. A simulated link loses what is larger than it carries.
     #[default(true)]
     pub sar: bool,
     /// The largest message that is taken.

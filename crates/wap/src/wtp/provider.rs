@@ -214,6 +214,14 @@ impl Provider {
         });
     }
 
+    /// Does the result of a transaction that a peer began go in several packets, if one is too small for it?
+    pub fn segments(&self, transaction: Transaction) -> bool {
+        match self.places.get(&transaction).map(|place| &place.machine) {
+            Some(Machine::Responder(responder)) => responder.segments(&self.config),
+            Some(Machine::Initiator(_)) | None => self.config.sar,
+        }
+    }
+
     /// TR-Abort.req, with a code of the layer above.
     pub fn abort(&mut self, now: Instant, transaction: Transaction, code: u8) {
         self.act(now, transaction, |machine, act| {

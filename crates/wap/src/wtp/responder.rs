@@ -4,6 +4,7 @@ use airloom_base::Instant;
 use airloom_base::timer::{self, Timer};
 use bytes::Bytes;
 
+use super::config::Config;
 use super::sar::{Cut, Received, Sending};
 use super::transfer::{Act, Arriving, Head, Indication, Progress, Transfer};
 use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi, Trailer};
@@ -277,7 +278,12 @@ impl Responder {
         let most = usize::from(act.config.most_group_packets);
         let group =
             taken.map_or(usize::from(act.config.group_packets), |o| (o as usize / segment.max(1)).min(most));
-        Cut { segment, group, sar: self.sar && act.config.sar }
+        Cut { segment, group, sar: self.segments(act.config) }
+    }
+
+    /// Does its result go in several packets, if one is too small for it?
+    pub fn segments(&self, config: &Config) -> bool {
+        self.sar && config.sar
     }
 
     /// TR-Abort.req.

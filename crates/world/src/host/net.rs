@@ -700,6 +700,11 @@ impl Sockets for Call<'_> {
         self.net.send(cx, &path, hop, protocol, 0, packet);
     }
 
+    fn datagram_limit(&mut self, to: IpAddr) -> Option<usize> {
+        let (path, _) = self.net.way(self.routes, to)?;
+        Some(usize::from(path.mtu).saturating_sub(usize::from(path.ip_header()) + udp::HEADER))
+    }
+
     fn flow(&self, socket: SocketId) -> u32 {
         let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
         place.and_then(|s| s.connection.as_deref()).map_or(0, |c| c.flow)
