@@ -40,7 +40,7 @@ def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: s
         axes.step(times, rows["cwnd"].to_numpy(), where="post", color=LINES[0]["color"], label="congestion window")
         if not np.all(np.isnan(threshold)):
             axes.step(times, threshold, where="post", color=LINES[1]["color"], linestyle="--", label="threshold")
-        # A timer that expires is doubled (RFC 6298, 5.5; RFC 9260, 6.3.3); a round trip that makes it longer is a new one.
+        # A timer that expires is doubled (RFC 6298, 5.5; RFC 9260, 6.3.3), and no round trip was measured.
         doubled = pl.col("rto_ns") > 1.5 * pl.col("rto_ns").shift(1)
         lost = rows.filter(doubled & pl.col("srtt_ns").eq_missing(pl.col("srtt_ns").shift(1)))
         if not lost.is_empty():
