@@ -143,7 +143,7 @@ impl Flight {
     }
 
     /// What left last probes the peer's window (6.1, A).
-    pub fn is_probe(&mut self) {
+    pub fn note_probe(&mut self) {
         self.probe = Some(self.next() - 1);
         self.is_answered = false;
     }

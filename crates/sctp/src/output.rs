@@ -235,7 +235,7 @@ impl Association {
             self.probe_timer.stop();
             self.may_probe = false;
             if is_probe {
-                self.flight.is_probe();
+                self.flight.note_probe();
             }
             self.batch.push(tsn);
         }
