@@ -21,7 +21,7 @@ AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=$$(ls $(CURDIR)/targ
 # Comments name what is private, too, for who reads the sources.
 RUSTDOC := RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --no-deps
 
-.PHONY: menu demo build test lint fmt bench nightly docs site replications wheel develop module
+.PHONY: menu demo build test lint fmt bench nightly docs site replications wheel installed develop module
 
 menu: ## print this menu
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,11 +65,13 @@ READY := develop
 # Seconds of fuzzing, for all targets together.
 FUZZ := 10800
 STUDIES := target/nightly/studies
+INSTALLED := target/wheel
 # Test programs that draw random cases, beside those in the libraries (tests/test_nightly.py).
 RANDOM_TESTS := bodies html_pages tcp_episodes tcp_garbage tcp_linux tcp_properties wbxml_properties wsp_headers
 .PHONY: $(NIGHTLY)
 
-nightly: build ## the long tests, two hours and a half; each part is a target of its own: nightly-rust, -python, -clocks, ...
+nightly: build ## the long tests, some two hours; each part is a target of its own: nightly-rust, -python, -clocks, ...
+	@tools/peers test http3 runners
 	@$(BIN)/python -m tools.nightly
 
 # Each part does all that it has to do, whatever of it fails.
@@ -98,10 +100,11 @@ nightly-peers: $(READY) # other people's programs
 	$(BIN)/airloom interop run -c quic-go,aioquic -s airloom --tries 3 --out target/interop/server || code=1; \
 	$(BIN)/airloom interop run -c quic-go,aioquic -s quic-go,aioquic --tries 3 --out target/interop/others || code=1; exit $$code
 
-# Whole, in virtual time. Of those without programs the verdicts are final: none contradicts the run that ships.
-$(SIMULATED): nightly-study-%: $(READY)
+# Whole, in virtual time, by what users get: two to three times as quick as a debug build. Of those without programs the
+# verdicts are final: none contradicts the run that ships.
+$(SIMULATED): nightly-study-%: $(READY:develop=develop installed)
 	@rm -rf $(STUDIES)/$*
-	code=0; for what in run report; do $(BIN)/airloom study $$what $* --out $(STUDIES)/$* || code=1; done; \
+	code=0; for what in run report; do $(INSTALLED)/bin/airloom study $$what $* --out $(STUDIES)/$* || code=1; done; \
 	$(if $(filter $*,$(REAL)),,$(BIN)/python tools/replications.py --same $* $(STUDIES)/$*/full || code=1;) exit $$code
 
 # The same with real programs, after it, and then its verdicts.
@@ -118,15 +121,13 @@ nightly-rust: $(READY) # many more random cases; QUIC, and networks with it, by 
 	cargo test -p airloom-quic -p airloom-system-tests --features airloom-quic/quinn,airloom-system-tests/quinn --no-fail-fast \
 		|| code=1; exit $$code
 
-nightly-package: $(READY) # what users get: the site, a wheel
-	@$(MAKE) --no-print-directory site wheel
+nightly-package: $(READY) # what users get: a wheel, which the studies wait for, and the site
+	@$(MAKE) --no-print-directory installed site
 	@$(BIN)/python tools/wheel_check.py dist/*.whl
 
 # Its bar is tens of microseconds: in a debug build the datagrams' own way takes as long.
-nightly-wheel: $(READY:develop=wheel) # the network of the interop runner, by what users get
-	@rm -rf target/wheel; $(PYTHON) -m venv target/wheel
-	@target/wheel/bin/pip install --quiet $$(ls -t dist/*.whl | head -1)
-	target/wheel/bin/airloom validate interop-sim
+nightly-wheel: $(READY:develop=installed) # the network of the interop runner, by what users get
+	$(INSTALLED)/bin/airloom validate interop-sim
 
 nightly-fuzz: $(READY) # three hours for all targets; an hour or 100 million executions for each: tools/fuzz alone
 	@$(BIN)/python tools/fuzz --budget $(FUZZ)
@@ -147,6 +148,10 @@ replications: develop ## write docs/replications from the full runs of the studi
 
 wheel: $(VENV)/stamp ## a wheel into dist/ (release)
 	$(BIN)/maturin build --release --out dist
+
+installed: wheel # the same in an environment of its own
+	@rm -rf $(INSTALLED); $(PYTHON) -m venv $(INSTALLED)
+	@$(INSTALLED)/bin/pip install --quiet $$(ls -t dist/*.whl | head -1)
 
 # The virtual environment depends on pyproject.toml alone; the module is built every time (a second when nothing
 # changed), so that an edited .rs never leaves a stale module behind.

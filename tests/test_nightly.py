@@ -45,14 +45,15 @@ def test_what_computes_runs_behind_what_looks_at_the_clock(
     began = {part: how for part, _, how in (note.partition(" begins ") for note in notes) if how}
     assert began == {
         **dict.fromkeys(nightly.FRONT, "as others"),
-        **dict.fromkeys(nightly.BEHIND, "idle"),
+        **dict.fromkeys((*nightly.BEHIND, *nightly.BESIDE), "idle"),
     }
     simulated = notes.index("study-umts-proxies ends")
     assert notes.index("python begins as others") < simulated < notes.index("real-umts-proxies begins as others")
-    assert notes[-1] in ("fuzz ends", f"{nightly.FRONT[-1]} ends")
+    assert notes[-1] in [f"{lane[-1]} ends" for lane in (nightly.FRONT, nightly.BEHIND, nightly.BESIDE)]
+    assert notes.index("package ends") < notes.index("study-umts-proxies begins idle")
     assert 35_000 < int((tmp_path / "logs" / "fuzz.log").read_text().removeprefix("FUZZ=")) <= 36_000
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(nightly.FRONT) + len(nightly.BEHIND) + 1
+    assert len(lines) == len(nightly.PARTS) + 1
     (failed,) = [line for line in lines if "FAILED" in line]
     assert failed.startswith("nightly-rust ")
     assert failed.endswith(os.path.join("logs", "rust.log"))
@@ -76,12 +77,12 @@ import pathlib, sys
 sys.path.insert(0, {str(ROOT)!r})
 from tools import nightly
 nightly.ROOT = nightly.LOGS = pathlib.Path({str(tmp_path)!r})
-nightly.FRONT = ("python",)
+nightly.FRONT, nightly.BESIDE = ("python",), ()
 nightly.on_term()
 nightly.main([], ["sh", {str(part)!r}])
 """
     with subprocess.Popen(interpreter.python("-c", script), stderr=subprocess.DEVNULL) as process:
-        begun = [tmp_path / "nightly-python", tmp_path / "nightly-study-umts-proxies"]
+        begun = [tmp_path / "nightly-python", tmp_path / f"nightly-{nightly.BEHIND[0]}"]
         while not all(file.exists() and file.read_text() for file in begun):
             assert process.poll() is None
             time.sleep(0.02)
@@ -103,4 +104,4 @@ def test_every_test_program_that_draws_cases_draws_many_at_night() -> None:
 def test_every_part_is_a_target_of_the_makefile() -> None:
     read = subprocess.run(["make", "-pn", "menu"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     (listed,) = re.findall(r"^NIGHTLY := (.*)$", read, re.MULTILINE)
-    assert sorted(listed.split()) == sorted(f"nightly-{part}" for part in (*nightly.FRONT, *nightly.BEHIND))
+    assert sorted(listed.split()) == sorted(f"nightly-{part}" for part in nightly.PARTS)

@@ -1,8 +1,9 @@
-"""Runs all parts of `make nightly` in two lanes, and says what each took: `python -m tools.nightly [--minutes N]`.
+"""Runs all parts of `make nightly` in three lanes, and says what each took: `python -m tools.nightly [--minutes N]`.
 
 Laboratories wait most of the time. So what looks at the clock is in front, one part after the other, and what computes
-is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. Fuzzing is last behind and
-gets what is left of the time.
+is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. Beside that, in the same
+class, is what waits for other people's programs without looking at the clock. Fuzzing is last behind and gets what is
+left of the time.
 
 A part is a target of the Makefile. What it prints is in `target/nightly/PART.log`.
 """
@@ -26,8 +27,10 @@ LOGS = ROOT / "target" / "nightly"
 #: Studies that measure real programs, too, that which takes longest first; and all others.
 REAL = ("umts-proxies", "phs-multilink", "wap-vs-http-wcdma", "wave-and-wait")
 OTHERS = sorted({file.parent.name for file in ROOT.glob("python/airloom/studies/*/claims.toml")} - set(REAL))
-FRONT = ("clocks", "python", "peers", *(f"real-{study}" for study in REAL), "wheel")
-BEHIND = (*(f"study-{study}" for study in (*REAL, *OTHERS)), "rust", "package", "fuzz")
+FRONT = ("clocks", "python", *(f"real-{study}" for study in REAL), "wheel")
+BEHIND = ("package", *(f"study-{study}" for study in (*REAL, *OTHERS)), "rust", "fuzz")
+BESIDE = ("peers",)
+PARTS = (*FRONT, *BEHIND, *BESIDE)
 #: Waits for another one: claims that rest on real programs are judged with what was simulated.
 AFTER = {**{f"real-{study}": f"study-{study}" for study in REAL}, "wheel": "package"}
 #: Seconds of fuzzing at least, whatever the time.
@@ -49,7 +52,7 @@ class Night:
         self.end = time.monotonic() + 60 * minutes
         self.make = make
         self.rows: list[Row] = []
-        self.ended = {part: threading.Event() for part in (*FRONT, *BEHIND)}
+        self.ended = {part: threading.Event() for part in PARTS}
         self.running: set[subprocess.Popen[bytes]] = set()
         self.stopped = False
 
@@ -62,7 +65,7 @@ class Night:
         try:
             self.run(part, behind)
         finally:
-            # Whatever became of it: the other lane does not wait for what will not come.
+            # Whatever became of it: no lane waits for what will not come.
             self.ended[part].set()
 
     def run(self, part: str, behind: bool) -> None:
@@ -92,7 +95,7 @@ class Night:
                 if not self.stopped:
                     self.part(part, behind=behind)
         finally:
-            # If one cannot even be begun, what comes after it never is: the other lane does not wait for it.
+            # If one cannot even be begun, what comes after it never is: no other lane waits for it.
             for part in parts:
                 self.ended[part].set()
 
@@ -113,13 +116,14 @@ def line(row: Row) -> str:
 
 def main(words: list[str], make: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=150, metavar="N", help="that all shall take: 150")
+    parser.add_argument("--minutes", type=float, default=130, metavar="N", help="that all shall take: 130")
     night = Night(parser.parse_args(words).minutes, make)
     LOGS.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         try:
-            lanes = [pool.submit(night.lane, FRONT), pool.submit(night.lane, BEHIND, behind=True)]
+            lanes = [pool.submit(night.lane, FRONT)]
+            lanes += [pool.submit(night.lane, parts, behind=True) for parts in (BEHIND, BESIDE)]
             for each in lanes:
                 each.result()
         except BaseException:
