@@ -65,25 +65,27 @@ READY := develop
 # Seconds of fuzzing, for all targets together.
 FUZZ := 10800
 STUDIES := target/nightly/studies
+CLOCKS := target/nightly/clocks
 INSTALLED := target/wheel
 # Test programs that draw random cases, beside those in the libraries (tests/test_nightly.py).
 RANDOM_TESTS := bodies html_pages tcp_episodes tcp_garbage tcp_linux tcp_properties wbxml_properties wsp_headers
 .PHONY: $(NIGHTLY)
 
 nightly: build ## the long tests, some two hours; each part is a target of its own: nightly-rust, -python, -clocks, ...
-	@tools/peers test http3 runners
+	-@tools/peers test http3 runners
 	@$(BIN)/python -m tools.nightly
 
 # Each part does all that it has to do, whatever of it fails.
 # Short transfers over many seeds: where a radio loses, their times fall into groups, and a median of ten moves by 2 %.
 nightly-clocks: $(READY) # virtual time against real time
-	set -f; code=0; for what in "both-clocks --only */1MB" "both-clocks --only */200kB --seeds 40" \
+	@rm -rf $(CLOCKS)
+	set -f; code=0; n=0; for what in "both-clocks --only */1MB" "both-clocks --only */200kB --seeds 40" \
 		"wap-both-clocks --jobs 2" "h3-both-clocks --jobs 2" "linux-lab tests/data/linux_tcp"; do \
-		$(BIN)/airloom validate $$what || code=1; done; exit $$code
+		$(BIN)/airloom validate $$what --out $(CLOCKS)/$$((n += 1)) || code=1; done; exit $$code
 
 # A hundred kills of each kind would take an hour. The two files are on a worker each, beside one another.
 nightly-python: $(READY) # the slow ones, and more kills
-	@tools/peers runners
+	-@tools/peers runners
 	code=0; AIRLOOM_KILLS=25 $(BIN)/pytest -n auto -m "slow or not slow" tests/emulate/test_kills.py \
 		tests/emulate/test_kills_of_tests.py || code=1; \
 	$(BIN)/pytest -n auto -m slow --ignore tests/emulate/test_kills_of_tests.py || code=1; exit $$code
@@ -91,7 +93,7 @@ nightly-python: $(READY) # the slow ones, and more kills
 # Clients of others have three tries: where a third is lost, aioquic has waited 60 s for its own server, and quic-go gives a
 # handshake ten seconds, in which the library's probes are few.
 nightly-peers: $(READY) # other people's programs
-	@tools/peers http3
+	-@tools/peers http3
 	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
 	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
 	@rm -rf target/interop; mkdir -p target/interop
@@ -108,7 +110,7 @@ $(SIMULATED): nightly-study-%: $(READY:develop=develop installed)
 	$(if $(filter $*,$(REAL)),,$(BIN)/python tools/replications.py --same $* $(STUDIES)/$*/full || code=1;) exit $$code
 
 # The same with real programs, after it, and then its verdicts.
-$(MEASURED): nightly-real-%: $(READY)
+$(MEASURED): nightly-real-%: $(READY:develop=nightly-study-%)
 	code=0; $(BIN)/airloom study run $* --real --out $(STUDIES)/$* || code=1; \
 	$(BIN)/python tools/replications.py --same $* $(STUDIES)/$*/full || code=1; exit $$code
 
@@ -122,8 +124,9 @@ nightly-rust: $(READY) # many more random cases; QUIC, and networks with it, by 
 		|| code=1; exit $$code
 
 nightly-package: $(READY) # what users get: a wheel, which the studies wait for, and the site
-	@$(MAKE) --no-print-directory installed site
-	@$(BIN)/python tools/wheel_check.py dist/*.whl
+	@rm -rf $(INSTALLED)
+	code=0; for what in installed site; do $(MAKE) --no-print-directory $$what || code=1; done; \
+		$(BIN)/python tools/wheel_check.py dist/*.whl || code=1; exit $$code
 
 # Its bar is tens of microseconds: in a debug build the datagrams' own way takes as long.
 nightly-wheel: $(READY:develop=installed) # the network of the interop runner, by what users get

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_nobody_waits_for_parts_behind_one_that_cannot_be_begun(make: list[str],
     assert all(night.ended[part].is_set() for part in nightly.BEHIND)
 
 
-def test_a_night_that_is_ended_takes_its_parts_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", [signal.SIGTERM, signal.SIGHUP])
+def test_a_night_that_is_ended_takes_its_parts_with_it(tmp_path: Path, ended: signal.Signals) -> None:
     part = tmp_path / "make.sh"
     part.write_text('echo $$ > "$(dirname "$0")/$1"; exec sleep 600\n')
     script = f"""
@@ -78,7 +80,7 @@ sys.path.insert(0, {str(ROOT)!r})
 from tools import nightly
 nightly.ROOT = nightly.LOGS = pathlib.Path({str(tmp_path)!r})
 nightly.FRONT, nightly.BESIDE = ("python",), ()
-nightly.on_term()
+nightly.on_end()
 nightly.main([], ["sh", {str(part)!r}])
 """
     with subprocess.Popen(interpreter.python("-c", script), stderr=subprocess.DEVNULL) as process:
@@ -86,9 +88,9 @@ nightly.main([], ["sh", {str(part)!r}])
         while not all(file.exists() and file.read_text() for file in begun):
             assert process.poll() is None
             time.sleep(0.02)
-        process.terminate()
-        assert process.wait() == 143
-    assert sorted(tmp_path.glob("nightly-*")) == begun
+        process.send_signal(ended)
+        assert process.wait() == 128 + ended
+    assert sorted(tmp_path.glob("nightly-*")) == sorted(begun)
     for file in begun:
         with pytest.raises(ProcessLookupError):
             os.kill(int(file.read_text()), 0)

@@ -134,11 +134,13 @@ def main(words: list[str], make: list[str]) -> int:
     return bool(failed)
 
 
-def on_term() -> None:
-    """Whoever ends this ends its parts, too: they have sessions of their own."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+def on_end() -> None:
+    """Whoever ends this ends its parts, too: they have sessions of their own. So does a terminal that is closed."""
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, lambda number, _: sys.exit(128 + number))
 
 
 if __name__ == "__main__":
-    on_term()
+    on_end()
     sys.exit(main(sys.argv[1:], ["make", "--no-print-directory"]))
