@@ -95,7 +95,7 @@ impl Values {
         self.entries[..self.used].get(number).map(|(_, value)| *value)
     }
 
-    /// Have these the same names in the same order as those before [`Summary::again`]?
+    /// Have these the same names in the same order as those before [`Summary::rewind`]?
     pub fn are_as_before(&self) -> bool {
         self.is_as_before && self.used == self.entries.len()
     }
