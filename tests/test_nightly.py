@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from airloom import interpreter
-from tools import nightly
+from tools import nightly, run_tests
 
 ROOT = Path(__file__).parent.parent
 
-#: Stands for make: writes down when each part began, in which class (proc_pid_stat (5), policy) and when it ended;
-#: `nightly-rust` fails. A shell is up at once even in the class SCHED_IDLE on a busy machine.
+#: Stands for make: writes down when each part began, in which class (proc_pid_stat (5), policy and nice) and when it
+#: ended; `nightly-rust` fails. A shell is up at once even in the class SCHED_IDLE on a busy machine.
 MAKE = """\
 part=${1#nightly-}; ready=$2; fuzz=$3
 set -- $(cat /proc/$$/stat)
-case ${41} in 5) how=idle ;; *) how="as others" ;; esac
+case ${41}/${19} in 5/*) how=idle ;; */10) how=nicer ;; *) how="as others" ;; esac
 echo "$part begins $how" >> "$NOTES"
 [ "$ready" = READY= ] || exit 2
 echo "$fuzz"
@@ -46,11 +46,13 @@ def test_what_computes_runs_behind_what_looks_at_the_clock(
     began = {part: how for part, _, how in (note.partition(" begins ") for note in notes) if how}
     assert began == {
         **dict.fromkeys(nightly.FRONT, "as others"),
-        **dict.fromkeys((*nightly.BEHIND, *nightly.BESIDE), "idle"),
+        **dict.fromkeys(nightly.BEHIND, "idle"),
+        **dict.fromkeys(nightly.BETWEEN, "nicer"),
     }
     simulated = notes.index("study-umts-proxies ends")
     assert notes.index("python begins as others") < simulated < notes.index("real-umts-proxies begins as others")
-    assert notes[-1] in [f"{lane[-1]} ends" for lane in (nightly.FRONT, nightly.BEHIND, nightly.BESIDE)]
+    assert notes[-1] in [f"{lane[-1]} ends" for lane in (nightly.FRONT, nightly.BEHIND, nightly.BETWEEN)]
+    assert notes.index("clocks ends") < notes.index("peers begins nicer")
     assert notes.index("package ends") < notes.index("study-umts-proxies begins idle")
     assert 35_000 < int((tmp_path / "logs" / "fuzz.log").read_text().removeprefix("FUZZ=")) <= 36_000
     lines = capsys.readouterr().out.splitlines()
@@ -65,7 +67,7 @@ def test_nobody_waits_for_parts_behind_one_that_cannot_be_begun(make: list[str],
     night = nightly.Night(600, make)
     (tmp_path / "logs" / f"{nightly.BEHIND[1]}.log").mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
-        night.lane(nightly.BEHIND, behind=True)
+        night.lane(nightly.BEHIND, run_tests.idle)
     assert [row.part for row in night.rows] == [nightly.BEHIND[0]]
     assert all(night.ended[part].is_set() for part in nightly.BEHIND)
 
@@ -79,7 +81,7 @@ import pathlib, sys
 sys.path.insert(0, {str(ROOT)!r})
 from tools import nightly
 nightly.ROOT = nightly.LOGS = pathlib.Path({str(tmp_path)!r})
-nightly.FRONT, nightly.BESIDE = ("python",), ()
+nightly.FRONT, nightly.BETWEEN = ("python",), ()
 nightly.on_end()
 nightly.main([], ["sh", {str(part)!r}])
 """

@@ -1,9 +1,9 @@
 """Runs all parts of `make nightly` in three lanes, and says what each took: `python -m tools.nightly [--minutes N]`.
 
 Laboratories wait most of the time. So what looks at the clock is in front, one part after the other, and what computes
-is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. Beside that, in the same
-class, is what waits for other people's programs without looking at the clock. Fuzzing is last behind and gets what is
-left of the time.
+is behind it, in the class SCHED_IDLE, with the processor time that the lane in front leaves. Between them are other
+people's programs, which mostly wait, and give up where they get no processor for seconds: they stand back for the lane
+in front alone, and begin when the clocks have been compared. Fuzzing is last behind and gets what is left of the time.
 
 A part is a target of the Makefile. What it prints is in `target/nightly/PART.log`.
 """
@@ -17,11 +17,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from tools.run_tests import ROOT, idle
+from tools.run_tests import ROOT, idle, nicer
 
 LOGS = ROOT / "target" / "nightly"
 #: Studies that measure real programs, too, that which takes longest first; and all others.
@@ -29,12 +29,17 @@ REAL = ("umts-proxies", "phs-multilink", "wap-vs-http-wcdma", "wave-and-wait")
 OTHERS = sorted({file.parent.name for file in ROOT.glob("python/airloom/studies/*/claims.toml")} - set(REAL))
 FRONT = ("clocks", "python", *(f"real-{study}" for study in REAL), "wheel")
 BEHIND = ("package", *(f"study-{study}" for study in (*REAL, *OTHERS)), "rust", "fuzz")
-BESIDE = ("peers",)
-PARTS = (*FRONT, *BEHIND, *BESIDE)
+BETWEEN = ("peers",)
+PARTS = (*FRONT, *BEHIND, *BETWEEN)
 #: Waits for another one: claims that rest on real programs are judged with what was simulated.
-AFTER = {**{f"real-{study}": f"study-{study}" for study in REAL}, "wheel": "package"}
+#: And what disturbs others waits for those that it would disturb most.
+AFTER = {**{f"real-{study}": f"study-{study}" for study in REAL}, "wheel": "package", "peers": "clocks"}
 #: Seconds of fuzzing at least, whatever the time.
 FUZZ_S = 600
+
+
+#: What a process does to itself before it becomes a part, so that others come first.
+StandBack = Callable[[], None] | None
 
 
 class Row(NamedTuple):
@@ -56,19 +61,19 @@ class Night:
         self.running: set[subprocess.Popen[bytes]] = set()
         self.stopped = False
 
-    def part(self, part: str, *, behind: bool = False) -> None:
+    def part(self, part: str, stand_back: StandBack = None) -> None:
         """Runs one; its output goes to a file."""
         if part in AFTER:
             self.ended[AFTER[part]].wait()
             if self.stopped:
                 return
         try:
-            self.run(part, behind)
+            self.run(part, stand_back)
         finally:
             # Whatever became of it: no lane waits for what will not come.
             self.ended[part].set()
 
-    def run(self, part: str, behind: bool) -> None:
+    def run(self, part: str, stand_back: StandBack) -> None:
         begin = time.monotonic()
         left = max(FUZZ_S, round(self.end - begin))
         with (LOGS / f"{part}.log").open("wb") as log:
@@ -79,7 +84,7 @@ class Night:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=idle if behind else None,
+                preexec_fn=stand_back,
             )
             self.running.add(process)
             code = process.wait()
@@ -88,12 +93,12 @@ class Night:
         self.rows.append(row)
         print(line(row), flush=True)
 
-    def lane(self, parts: Collection[str], *, behind: bool = False) -> None:
+    def lane(self, parts: Collection[str], stand_back: StandBack = None) -> None:
         """Runs one after the other."""
         try:
             for part in parts:
                 if not self.stopped:
-                    self.part(part, behind=behind)
+                    self.part(part, stand_back)
         finally:
             # If one cannot even be begun, what comes after it never is: no other lane waits for it.
             for part in parts:
@@ -122,9 +127,8 @@ def main(words: list[str], make: list[str]) -> int:
     begin = time.monotonic()
     with ThreadPoolExecutor(3) as pool:
         try:
-            lanes = [pool.submit(night.lane, FRONT)]
-            lanes += [pool.submit(night.lane, parts, behind=True) for parts in (BEHIND, BESIDE)]
-            for each in lanes:
+            lanes = ((FRONT, None), (BEHIND, idle), (BETWEEN, nicer))
+            for each in [pool.submit(night.lane, *lane) for lane in lanes]:
                 each.result()
         except BaseException:
             night.stop()

@@ -115,9 +115,19 @@ def idle() -> None:
     if not hasattr(os, "SCHED_IDLE"):
         return  # not Linux
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    # That counts among the processes of a session only; the sessions, too, count differently (sched(7), autogroup).
+    _session_stands_back(19)
+
+
+def nicer() -> None:
+    """Lets others go before the process that is begun, first of a session; it goes before those of `idle`."""
+    os.nice(10)
+    _session_stands_back(10)
+
+
+def _session_stands_back(nice: int) -> None:
+    # Class and nice value count among the processes of a session only; sessions have their own (sched(7), autogroup).
     with contextlib.suppress(OSError):
-        Path("/proc/self/autogroup").write_text("19")
+        Path("/proc/self/autogroup").write_text(str(nice))
 
 
 @contextlib.contextmanager
