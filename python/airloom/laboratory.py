@@ -169,10 +169,9 @@ class Lab:
     @property
     def hosts(self) -> dict[str, list[str]]:
         """The addresses of every host, real or simulated, by name."""
-        from airloom.reference import addresses
+        from airloom.reference import addresses_of_all
 
-        understood = self.scenario.understood
-        return {name: addresses(understood, name) for name in _names(understood)}
+        return addresses_of_all(self.scenario.understood)
 
     @property
     def control(self) -> Control:
@@ -246,13 +245,6 @@ class Lab:
         if check:
             done.check_returncode()
         return done
-
-
-def _names(understood: dict[str, Any]) -> list[str]:
-    found: dict[str, None] = {}
-    for link in understood["links"].values():
-        found.update(dict.fromkeys(link["addresses"]))
-    return list(found)
 
 
 class Program:

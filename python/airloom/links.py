@@ -220,7 +220,9 @@ def _between_real_ends(name: str, overrides: tuple[tuple[str, str], ...]) -> Sce
 
 def _ends(understood: dict[str, Any]) -> tuple[str, str]:
     """The near and the far end: those of the path, else the first real host and the last host of all."""
-    names = list(dict.fromkeys(name for link in understood["links"].values() for name in link["addresses"]))
+    from airloom.reference import addresses_of_all
+
+    names = list(addresses_of_all(understood))
     if path := understood.get("path"):
         near, far = path[0], path[-1]
     else:

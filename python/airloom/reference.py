@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from typing import Any, NamedTuple
 
 from airloom import _core
@@ -144,12 +146,36 @@ def _inner_table(about: dict[str, Any], definitions: dict[str, Any]) -> dict[str
     return only if "properties" in only else None
 
 
-def addresses(understood: dict[str, Any], host: str) -> list[str]:
+def interfaces(understood: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Link, host and addresses (IPv4, IPv6) of all interfaces of a scenario as understood; a link's far end is last."""
+    hosts = understood["hosts"]
+    for link, keys in understood["links"].items():
+        if written := keys.get("addresses"):
+            yield from ((link, host, own) for host, own in written.items())
+            continue
+        # Not written of a large link where they are its networks' own: the far end's are the first ones.
+        *stations, far = (member for end in keys["between"] for member in _members(hosts, end))
+        networks = [ip_network(keys[network]) for network in ("subnet", "subnet6")]
+        for number, host in [*enumerate(stations, 2), (1, far)]:
+            yield link, host, [str(network[number]) for network in networks]
+
+
+def _members(hosts: Mapping[str, Any], name: str) -> list[str]:
+    count = hosts.get(name, {}).get("count")
+    return [name] if count is None else [f"{name}[{member}]" for member in range(count)]
+
+
+def addresses(understood: Mapping[str, Any], host: str) -> list[str]:
     """The IPv4 addresses of a host of a scenario as understood, or of all of a group, in order of its links."""
-    found = []
-    for link in understood["links"].values():
-        own = [all_of for name, all_of in link["addresses"].items() if name.split("[")[0] == host]
-        found += [address for all_of in own for address in all_of if ":" not in address]
+    named = [own for _, name, own in interfaces(understood) if host in (name, name.split("[")[0])]
+    return [address for own in named for address in own if ":" not in address]
+
+
+def addresses_of_all(understood: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The IPv4 addresses of each host of a scenario as understood, in order of its links."""
+    found: dict[str, list[str]] = {}
+    for _, host, own in interfaces(understood):
+        found.setdefault(host, []).extend(address for address in own if ":" not in address)
     return found
 
 

@@ -98,6 +98,11 @@ def test_per_megabyte_of_a_page_is_the_same_whoever_fetches_it() -> None:
     assert analysis.joules_per_megabyte(cell, spent) == pytest.approx(spent["joules"].sum() / octets * 1e6)
 
 
+def test_joules_of_a_cell_are_for_what_its_mobiles_received_however_many_there_are() -> None:
+    run = al.load("umts-page", {"hosts.mobile.count": 16, "links.radio.rrc": {}, "run.points": ["*.ip"]}).run(1)
+    assert 0 < analysis.joules_per_megabyte(run, analysis.energy(run)) < float("inf")
+
+
 def test_timeslots_of_one_moment_count_once() -> None:
     run = al.load("sctp-page").run(1)
     spent = {(part, what): s for _, part, what, s, _ in analysis.energy(run, "wlan.ns3").rows()}

@@ -217,8 +217,9 @@ def test_doctor_names_the_fix_for_what_is_missing() -> None:
 
 
 def test_check_has_the_addresses_of_a_group_and_says_where_nothing_runs() -> None:
-    out = airloom("check", "egprs-page").out
-    assert re.search(r"^  host mobile x 4: http-client \([0-9., ]+\)$", out, re.MULTILINE), out
+    for words in (["egprs-page"], ["egprs-page", "--set", "hosts.mobile.count=16"]):
+        out = airloom("check", *words).out
+        assert re.search(r"^  host mobile x (4|16): http-client \([0-9., ]+\)$", out, re.MULTILINE), out
     Path("untitled.toml").write_text(
         '[hosts]\na = { app = "ping" }\nb = {}\n[links.w]\nbearer = "wireline"\nbetween = ["a", "b"]\n'
     )

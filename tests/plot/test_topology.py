@@ -39,6 +39,14 @@ def test_in_a_column_of_a_paper_the_path_leads_down_and_covers_no_word() -> None
     assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in extents)
 
 
+def test_a_cell_is_drawn_once_however_many_mobiles_it_has() -> None:
+    words = []
+    for count in (15, 16):
+        figure = plot.topology(al.load("umts-page", {"hosts.mobile.count": count}).understood)
+        words.append([text.get_text().replace(str(count), "N") for axes in figure.axes for text in axes.texts])
+    assert words[0] == words[1]
+
+
 def test_list_draws_a_scenario(tmp_path: Path) -> None:
     for ending, begin in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
         target = tmp_path / f"net{ending}"

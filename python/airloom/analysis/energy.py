@@ -19,6 +19,7 @@ import polars as pl
 
 from airloom.analysis.units import duration_s
 from airloom.errors import UsageError
+from airloom.reference import interfaces
 
 if TYPE_CHECKING:
     from airloom.run import Run
@@ -145,8 +146,7 @@ def overheads(flows: pl.DataFrame) -> pl.DataFrame:
 
 def _addresses(run: Run, hosts: set[str]) -> set[str]:
     """All addresses of some hosts."""
-    of_links = [link.get("addresses", {}) for link in _links(run).values()]
-    return {address for each in of_links for host, own in each.items() if host in hosts for address in own}
+    return {address for _, host, own in interfaces(run.manifest["scenario"]) if host in hosts for address in own}
 
 
 def _address(end: pl.Expr) -> pl.Expr:

@@ -173,7 +173,7 @@ def _label(scenario: Scenario) -> str:
     understood = scenario.understood
     real = next((n for n, h in understood["hosts"].items() if h.get("real")), None)
     for link in understood["links"].values():
-        if any(host.split("[")[0] == real for host in link["addresses"]):
+        if any(host.split("[")[0] == real for host in link["between"]):
             rate = link.get("rate")
             ways = [rate["downlink"], rate["uplink"]] if isinstance(rate, dict) else [rate] if rate else []
             return f"{link['bearer']} {_rates(list(dict.fromkeys(map(str, ways))))}".strip()
@@ -194,11 +194,9 @@ def _rates(ways: list[str]) -> str:
 def _shell(scenario: Scenario, label: str) -> list[str]:
     """The person's own shell; at a terminal they are told where it is and whom they can reach."""
     if sys.stdin.isatty():
-        from airloom.reference import addresses
+        from airloom.reference import addresses_of_all
 
-        understood = scenario.understood
-        names = dict.fromkeys(name for link in understood["links"].values() for name in link["addresses"])
-        hosts = ", ".join(f"{name} {' '.join(addresses(understood, name))}" for name in names)
+        hosts = ", ".join(f"{name} {' '.join(own)}" for name, own in addresses_of_all(scenario.understood).items())
         say(f"a shell behind {label}; leave it with `exit`. Hosts: {hosts}")
     return [os.environ.get("SHELL") or "/bin/sh"]
 

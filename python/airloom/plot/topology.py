@@ -71,9 +71,7 @@ def _copies(hosts: Mapping[str, Any], name: str) -> int:
 
 def _links(name: str, keys: Mapping[str, Any]) -> list[_Link]:
     """A link, once for each kind of host that it joins with its far end."""
-    ends = list(dict.fromkeys(_base(host) for host in keys["addresses"]))
-    far = _base(str((keys.get("between") or ends)[-1]))
-    far = far if far in ends else ends[-1]
+    *ends, far = (_base(host) for host in keys["between"])
     bearer = str(keys["bearer"])
     members = keys.get("members") or []
     if members:
@@ -86,7 +84,7 @@ def _links(name: str, keys: Mapping[str, Any]) -> list[_Link]:
     if delays := [_both(keys[key]) for key in _DELAYS if keys.get(key) and _both(keys[key])]:
         lines.append(f"{' + '.join(delays)} delay")
     is_radio = keys["bearer"] not in _WIRES
-    return [_Link(name, (near, far), lines, is_radio) for near in ends if near != far]
+    return [_Link(name, (near, far), lines, is_radio) for near in dict.fromkeys(ends) if near != far]
 
 
 def _both(value: Any) -> str:
