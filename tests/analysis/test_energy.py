@@ -230,6 +230,29 @@ def test_without_a_model_the_bearer_decides() -> None:
         analysis.energy(al.load("phs-circuit").run())
 
 
+def test_what_another_link_was_busy_is_not_spent_on_this_one() -> None:
+    two = WIRE.replace('["mobile", "wire", "origin"]', '["mobile", "phs", "gateway", "wire", "origin"]')
+    two = two.replace("[links]", '[links]\nphs = { bearer = "piafs" }').replace("[hosts]", "[hosts]\ngateway = {}")
+    run = parse(two, "two.toml").run()
+    assert run.summary["uplink.busy_s"] == run.summary["wire.uplink.busy_s"] > 0
+    with pytest.raises(UsageError, match=r"'phs' \(piafs\) does not say how long it was busy: no model fits"):
+        analysis.energy(run)
+    assert analysis.energy(run, link="wire").height > 0
+
+
+def test_a_group_of_one_spends_as_its_only_member() -> None:
+    one, group = (
+        parse(WIRE.replace("mobile = { ", f"mobile = {{ {count}"), "wire.toml").run(1, out=Path(f"{len(count)}"))
+        for count in ("", "count = 1, ")
+    )
+    for model in (None, "wavelan.2mbit"):
+        spent = [analysis.energy(run, model) for run in (one, group)]
+        assert [set(each["host"]) for each in spent] == [{"mobile"}, {"mobile[0]"}]
+        assert spent[0].drop("host").equals(spent[1].drop("host"))
+        per_megabyte = [analysis.joules_per_megabyte(run, each) for run, each in zip((one, group), spent, strict=True)]
+        assert per_megabyte[0] == per_megabyte[1] > 0
+
+
 def test_what_a_model_needs_and_a_run_has_not_is_said(tmp_path: Path) -> None:
     wire = parse(WIRE, "wire.toml").run()
     radio = al.load("umts-page").run(seed=1)

@@ -219,7 +219,8 @@ def _by_interface(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[
     states = run.states.filter((pl.col("link") == link) & (pl.col("state") == "tx"))
     on_air: dict[str, tuple[float, float, float]] = {}
     if states.is_empty():
-        busy = [_summed(run, link, f"{direction}.busy_s") for direction in ("uplink", "downlink")]
+        # Without the link's name it may be that of another one.
+        busy = [run.summary.get(f"{link}.{direction}.busy_s") for direction in ("uplink", "downlink")]
         if None in busy:
             what = bearer(run, link)
             raise UsageError(f"the link {link!r} ({what}) does not say how long it was busy: no model fits it")
@@ -324,10 +325,5 @@ def _watts(model: Model, state: str) -> float:
     return model.watts[state]
 
 
-def _summed(run: Run, link: str, name: str) -> float | None:
-    # With one link, its numbers stand without its name too.
-    return run.summary.get(f"{link}.{name}", run.summary.get(name))
-
-
 def _first_host(run: Run, link: str) -> str:
-    return str(run.manifest["scenario"]["links"][link]["between"][0])
+    return next(host for of_link, host, _ in interfaces(run.manifest["scenario"]) if of_link == link)
