@@ -53,7 +53,8 @@ impl GilbertElliott {
         let leave = if self.bad { self.q } else { self.p };
         if leave >= 1.0 {
             1
-        } else if leave <= 0.0 {
+        } else if leave <= 0.0 || 1.0 - leave == 1.0 {
+            // So rarely that the logarithm of staying is 0: never in any run.
             u64::MAX
         } else {
             // Inversion of the geometric law; `as` saturates.
@@ -139,6 +140,14 @@ mod tests {
     fn absorbing_states_end_the_walk() {
         assert_eq!(process(0.0, 1.0, 1).probability(u64::MAX - 1), 0.0);
         assert_eq!(process(1.0, 0.0, 1).probability(1_000_000), 1.0);
+    }
+
+    #[test]
+    fn a_loss_too_rare_for_the_arithmetic_never_happens() {
+        for p in [1e-300, 1e-17, f64::EPSILON / 4.0] {
+            let mut ge = process(p, 0.1, 1);
+            assert!((0..1000).all(|step| ge.probability(step) == 0.0), "{p}");
+        }
     }
 
     #[test]
