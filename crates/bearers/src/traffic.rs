@@ -73,6 +73,29 @@ impl Taken {
     }
 }
 
+/// What has passed a link, where octets that were `taken` behind it, or are `held` there still, have not come out.
+pub fn passed<'a>(
+    mut link: [Passed; 2],
+    taken: [Taken; 2],
+    held: impl Iterator<Item = (Direction, &'a Packet)>,
+) -> [Passed; 2] {
+    let held = waiting(held);
+    for direction in Direction::BOTH.map(|direction| direction as usize) {
+        link[direction].octets -= taken[direction].lost_octets + held[direction].1;
+    }
+    link
+}
+
+/// How many packets wait in each direction, and their octets.
+fn waiting<'a>(held: impl Iterator<Item = (Direction, &'a Packet)>) -> [(u64, u64); 2] {
+    let mut waiting = [(0, 0); 2];
+    for (direction, packet) in held {
+        let (packets, octets) = &mut waiting[direction as usize];
+        (*packets, *octets) = (*packets + 1, *octets + packet.wire_len() as u64);
+    }
+    waiting
+}
+
 /// What a link counts, where not all that it took for delivered has arrived: what was `taken` is lost, and what still waits
 /// at its far end, `held`, is neither.
 pub fn without<'a>(
@@ -80,11 +103,7 @@ pub fn without<'a>(
     taken: [Taken; 2],
     held: impl Iterator<Item = (Direction, &'a Packet)>,
 ) -> Summary {
-    let mut waiting = [(0_u64, 0_u64); 2];
-    for (direction, packet) in held {
-        let (packets, octets) = &mut waiting[direction as usize];
-        (*packets, *octets) = (*packets + 1, *octets + packet.wire_len() as u64);
-    }
+    let waiting = waiting(held);
     let mut more = |name: &str, change: f64| {
         let before = link.values.get(name).copied();
         link.set_some(name, before.map(|before| before + change));

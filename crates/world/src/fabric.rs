@@ -58,6 +58,8 @@ impl LinkSlot {
                 faults: Vec::new(),
             });
         }
+        // What stands around the link takes of what the link itself says.
+        out[0].passed = out[0].passed.map(|_| self.bearer.passed());
         out[0].faults = self.bearer.faults();
         out
     }
@@ -150,5 +152,41 @@ fn name(protocol: u8) -> &'static str {
         132 => "sctp",
         253 => "wwp",
         _ => "ip",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::{Duration, Outbox, Parts};
+    use airloom_bearers::faults::Faulty;
+    use airloom_testkit::Bench;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_faults_take_has_not_passed_a_link_that_says_itself_how_it_is() {
+        let mut records = Outbox::default();
+        let mut parts = Parts::new(1, "phs", 1, &mut records);
+        let entry = airloom_bearers::find("piafs").expect("there are circuits");
+        let circuit = (entry.build)(&json!({}), &mut parts).expect("valid");
+        let faults = airloom_base::config::read(&json!({ "drop": { "rate": 1 } })).expect("valid");
+        let faulty = Faulty::new(circuit, faults, &[], &mut parts).expect("valid");
+        let mut bench = Bench::<dyn Bearer>::new(Box::new(faulty), records);
+        bench.send(Direction::Uplink, 100);
+        bench.run_until(Instant::ZERO + Duration::from_secs(30));
+        assert_eq!(bench.value("uplink.dropped_by_rate"), 1.0);
+        let link = LinkSlot {
+            name: "phs".into(),
+            bearer: bench.bearer,
+            wakeup: Wakeup::default(),
+            tells: true,
+            only_by_deadline: false,
+            forced: None,
+            is_out: false,
+        };
+        let [up, _] = link.conditions()[0].passed.expect("it is counted");
+        assert!(up.frames > 0);
+        assert_eq!(up.octets, 0);
     }
 }

@@ -242,6 +242,12 @@ impl Faulty {
         }
     }
 
+    /// Originals that wait at the far end.
+    fn waiting(&self) -> impl Iterator<Item = (Direction, &Packet)> {
+        let originals = self.held.waiting().filter(|(_, is_copy)| !is_copy);
+        originals.map(|((direction, _, packet), _)| (*direction, packet))
+    }
+
     fn lose(&mut self, cx: &mut Cx, d: Direction, packet: &Packet, why: Why) -> Option<Packet> {
         self.taken[d as usize].lose(packet);
         self.record(cx, d, Event::Drop, packet, why);
@@ -296,7 +302,6 @@ impl Bearer for Faulty {
             fn poll_event(&mut self) -> Option<BearerEvent>;
             fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
             fn conditions(&self, out: &mut Vec<Condition>);
-            fn passed(&self) -> [Passed; 2];
             fn close(&mut self, cx: &mut Cx);
         }
     }
@@ -343,6 +348,10 @@ impl Bearer for Faulty {
         all
     }
 
+    fn passed(&self) -> [Passed; 2] {
+        traffic::passed(self.link.passed(), self.taken, self.waiting())
+    }
+
     fn grade(&self) -> Grade {
         // What happens to a packet goes by its number: super-packets are cut.
         match self.link.grade() {
@@ -354,9 +363,8 @@ impl Bearer for Faulty {
     fn summarise(&self, out: &mut Summary) {
         let mut link = Summary::default();
         self.link.summarise(&mut link);
-        let held = self.held.waiting().filter(|(_, is_copy)| !is_copy);
-        let held = held.map(|((direction, _, packet), _)| (*direction, packet));
-        for (name, value) in traffic::without(link, self.taken, held).values.iter() {
+        let link = traffic::without(link, self.taken, self.waiting());
+        for (name, value) in link.values.iter() {
             out.set(name, *value);
         }
         let config = &self.config;

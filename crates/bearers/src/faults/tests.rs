@@ -116,6 +116,21 @@ fn what_vanishes_was_lost_and_not_delivered() {
 }
 
 #[test]
+fn what_has_passed_is_what_came_out_behind_the_faults() {
+    let mut bench = faulty(json!({
+        "drop": { "rate": "30%" }, "reordering": { "probability": 1, "every": 10, "delay": "1h" },
+    }));
+    let mut octets = 0;
+    for n in 0..100_u64 {
+        bench.pass(Direction::Uplink, 0, datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 100));
+        bench.run_until(Instant::ZERO + Duration::from_millis(n));
+        octets += bench.out.drain(..).map(|(.., packet)| packet.wire_len() as u64).sum::<u64>();
+        assert_eq!(bench.bearer.passed()[Direction::Uplink as usize].octets, octets);
+    }
+    assert!((5000..10_000).contains(&octets), "{octets}");
+}
+
+#[test]
 fn what_a_translator_does_not_let_in_came_to_the_link_and_was_lost() {
     let mut bench = faulty(json!({ "nat": { "first": "1s" } }));
     assert_eq!((up(&mut bench, 100), down(&mut bench, 100)), (1, 1));

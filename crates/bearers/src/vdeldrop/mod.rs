@@ -190,6 +190,14 @@ impl Vdeldrop {
             self.held.push(at, (direction, station, packet));
         }
     }
+
+    fn taken(&self) -> [Taken; 2] {
+        self.elements.each_ref().map(|each| each.as_ref().map_or(Taken::default(), |e| e.taken))
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = (Direction, &Packet)> {
+        self.held.waiting().map(|(direction, _, packet)| (*direction, packet))
+    }
 }
 
 impl Element {
@@ -267,7 +275,6 @@ impl Bearer for Vdeldrop {
             fn poll_event(&mut self) -> Option<BearerEvent>;
             fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
             fn conditions(&self, out: &mut Vec<Condition>);
-            fn passed(&self) -> [Passed; 2];
             fn close(&mut self, cx: &mut Cx);
         }
     }
@@ -301,6 +308,10 @@ impl Bearer for Vdeldrop {
         Ok(())
     }
 
+    fn passed(&self) -> [Passed; 2] {
+        traffic::passed(self.below.passed(), self.taken(), self.waiting())
+    }
+
     fn grade(&self) -> Grade {
         // It counts datagrams: super-packets are cut.
         match self.below.grade() {
@@ -312,9 +323,7 @@ impl Bearer for Vdeldrop {
     fn summarise(&self, out: &mut Summary) {
         let mut below = Summary::default();
         self.below.summarise(&mut below);
-        let taken = self.elements.each_ref().map(|each| each.as_ref().map_or(Taken::default(), |e| e.taken));
-        let held = self.held.waiting().map(|(direction, _, packet)| (*direction, packet));
-        for (name, value) in traffic::without(below, taken, held).values.iter() {
+        for (name, value) in traffic::without(below, self.taken(), self.waiting()).values.iter() {
             out.set(name, *value);
         }
         for direction in Direction::BOTH {

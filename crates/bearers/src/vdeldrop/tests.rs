@@ -53,6 +53,13 @@ fn what_is_dropped_was_lost_and_not_delivered() {
 }
 
 #[test]
+fn what_has_passed_is_what_came_out_behind_it() {
+    let mut bench = link_of(1, &json!({ "every": 2, "first": "on", "off": "0s", "over": "umts-dch" }));
+    let arrived = stream(&mut bench, Direction::Downlink, 20).len() as u64;
+    assert_eq!((arrived, bench.bearer.passed()[Direction::Downlink as usize].octets), (100, 100 * 100));
+}
+
+#[test]
 fn what_is_still_held_is_neither_delivered_nor_lost() {
     let config =
         json!({ "delay": { "law": { "fixed": 5 } }, "first": "on", "over": "umts-dch", "at": "both" });

@@ -60,6 +60,8 @@ pub(super) struct OneWay {
     packets: u64,
     octets: u64,
     losses: u64,
+    /// Of those that were lost behind the queue.
+    lost_octets: u64,
     drops: u64,
     marked: u64,
     #[getset(get_copy = "pub(super)")]
@@ -96,6 +98,7 @@ impl OneWay {
             packets: 0,
             octets: 0,
             losses: 0,
+            lost_octets: 0,
             drops: 0,
             marked: 0,
             queue_max: 0,
@@ -152,6 +155,7 @@ impl OneWay {
         self.queue_max = self.queue_max.max(self.waiting_octets);
         if lost {
             self.losses += 1;
+            self.lost_octets += len;
             self.record(cx, Event::Drop, &packet, Some("lost"));
         } else {
             self.record(cx, Event::Enqueue, &packet, None);
@@ -206,6 +210,7 @@ impl OneWay {
         }
         for f in lost.iter().filter(|f| !f.lost) {
             self.losses += 1;
+            self.lost_octets += u64::from(f.len);
             self.record(cx, Event::Drop, &f.packet, Some("link down"));
         }
     }
@@ -256,7 +261,9 @@ impl OneWay {
     }
 
     pub(super) fn passed(&self) -> Passed {
-        Passed { frames: self.packets, errors: self.losses, octets: self.octets }
+        let under_way: u64 = self.flight.iter().filter(|f| !f.lost).map(|f| u64::from(f.len)).sum();
+        let octets = self.octets - self.lost_octets - under_way;
+        Passed { frames: self.packets, errors: self.losses, octets }
     }
 
     /// Serialisation time of what waits; it was counted when it entered.

@@ -1,5 +1,5 @@
 use airloom_base::units::{EachWay, QueueLimit, Rate};
-use airloom_base::{Body, Change, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts};
+use airloom_base::{Body, Change, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Passed};
 use airloom_testkit::Bench;
 use serde_json::json;
 
@@ -56,6 +56,23 @@ fn a_cut_wire_loses_what_is_on_it() {
     bench.apply(&[], Change::State(LinkState::Up));
     bench.send(UP, 125);
     assert_eq!(bench.drive(), [(11_000, 3)]);
+}
+
+#[test]
+fn octets_pass_a_wire_when_they_come_out_of_it() {
+    let passed = |bench: &Bench| bench.bearer.passed()[UP as usize];
+    let mut all = bench(json!({ "rate": "1Mbit/s", "loss": 1.0 }));
+    all.send_many(UP, 10, 125);
+    all.finish();
+    assert_eq!(passed(&all), Passed { frames: 10, errors: 10, octets: 0 });
+    let loss = json!({ "model": "list", "list": [1, 4] });
+    let mut some = bench(json!({ "rate": "1Mbit/s", "delay": "100ms", "queue": "8 packets", "loss": loss }));
+    some.send_many(UP, 10, 125);
+    assert_eq!(passed(&some).octets, 0);
+    some.run_until(Instant::ZERO + Duration::from_millis(104));
+    assert_eq!((some.out.len(), passed(&some).octets), (3, 3 * 125));
+    some.apply(&[], Change::State(LinkState::Down));
+    assert_eq!(passed(&some), Passed { frames: 10, errors: 5, octets: 3 * 125 });
 }
 
 #[test]
