@@ -112,6 +112,13 @@ impl Faulty {
         parts: &mut Parts,
     ) -> Result<Faulty, ConfigError> {
         config.check()?;
+        // A wire that does the same by itself does it to other datagrams.
+        let below = link.faults();
+        let purpose = |fault: Fault, name: &'static str, other: &'static str| {
+            if below.iter().any(|(own, _)| *own == fault) { other } else { name }
+        };
+        let reordering = purpose(Fault::Reordering, "reordering", "faults.reordering");
+        let duplication = purpose(Fault::Duplication, "duplication", "faults.duplication");
         let lane = |d: Direction, station: u16| {
             let station = Station(station);
             Lane {
@@ -120,8 +127,8 @@ impl Faulty {
                 drop: Luck::new(config.drop, parts.fate("faults.drop"), d, station),
                 corrupt: Luck::new(config.corrupt, parts.fate("faults.corrupt"), d, station),
                 places: parts.fate("faults.corrupt.places").lane(d, station, 0),
-                reordering: Draw::new(config.reordering, parts.fate("reordering"), d, station),
-                duplication: Draw::new(config.duplication, parts.fate("duplication"), d, station),
+                reordering: Draw::new(config.reordering, parts.fate(reordering), d, station),
+                duplication: Draw::new(config.duplication, parts.fate(duplication), d, station),
             }
         };
         let lanes = Direction::BOTH.map(|d| (0..parts.stations).map(|station| lane(d, station)).collect());
@@ -385,7 +392,10 @@ impl Bearer for Faulty {
                 (disorder, "held_lost", counts.cut),
             ] {
                 if is_asked {
-                    out.set(&format!("{name}.{what}"), value as f64);
+                    let name = format!("{name}.{what}");
+                    // A wire may bring disorder of its own.
+                    let own = link.values.get(&name).copied().unwrap_or(0.0);
+                    out.set(&name, own + value as f64);
                 }
             }
         }

@@ -177,6 +177,40 @@ fn disorder_is_switched_too() {
     assert_eq!((up(&mut bench, 10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
 }
 
+/// A wire with disorder of its own, and faults around it.
+fn wire(config: serde_json::Value, faults: serde_json::Value) -> Bench<Faulty> {
+    let mut records = Outbox::default();
+    let mut parts = Parts::new(1, "link", 1, &mut records);
+    let wire = (crate::find("wireline").unwrap().build)(&config, &mut parts).unwrap();
+    let link = Faulty::new(wire, airloom_base::config::read(&faults).unwrap(), &[], &mut parts).unwrap();
+    Bench::new(Box::new(link), records)
+}
+
+#[test]
+fn disorder_of_a_wire_counts_beside_that_of_its_faults() {
+    let (twice, late) =
+        (json!({ "probability": 1 }), json!({ "probability": 1, "every": 2, "delay": "1ms" }));
+    let mut bench = wire(json!({ "duplication": twice }), json!({ "reordering": late }));
+    assert_eq!([0; 5].map(|_| up(&mut bench, 100)), [2; 5]);
+    assert_eq!((bench.value("uplink.duplicated"), bench.value("uplink.reordered")), (5.0, 5.0));
+    let mut bench = wire(json!({ "duplication": twice }), json!({ "duplication": twice }));
+    assert_eq!([0; 5].map(|_| up(&mut bench, 100)), [4; 5]);
+    assert_eq!(bench.value("uplink.duplicated"), 15.0);
+}
+
+#[test]
+fn a_wire_and_its_faults_strike_different_datagrams() {
+    let late = json!({ "reordering": { "probability": "50%", "delay": "1ms" } });
+    let mut bench = wire(late.clone(), late);
+    let mut of_delay = BTreeMap::new();
+    for _ in 0..1000 {
+        let begun = bench.now;
+        up(&mut bench, 100);
+        *of_delay.entry(bench.now.since(begun).as_nanos() / 1_000_000).or_insert(0) += 1;
+    }
+    assert!((of_delay[&1] - 500_i32).abs() < 5 * 16, "{of_delay:?}");
+}
+
 #[test]
 fn a_black_hole_keeps_its_schedule_while_it_is_off() {
     let mut bench = faulty(json!({ "blackhole": { "on": "1s", "off": "1s", "repeat": 0 } }));
