@@ -132,7 +132,7 @@ impl Scenario {
             table.insert("forward".into(), host.forwards.into());
         }
         if !host.routes.is_empty() {
-            let routes = host.routes.iter().map(|r| {
+            let routes = host.routes.iter().enumerate().map(|(n, r)| {
                 let to = match r.to {
                     Destination::Host(to) => self.hosts[to].name.clone(),
                     Destination::Link(to) => self.links[to].name.clone(),
@@ -140,10 +140,7 @@ impl Scenario {
                 };
                 let mut route = json!({ "to": to, "via": self.hosts[r.via].name });
                 // The link is needed where several lead to the neighbour; members of a group may differ in it.
-                if members
-                    .iter()
-                    .all(|m| m.routes.iter().map(|r| r.link).eq(host.routes.iter().map(|r| r.link)))
-                {
+                if members.iter().all(|m| m.routes.get(n).is_some_and(|other| other.link == r.link)) {
                     route["link"] = self.links[r.link].name.as_str().into();
                 }
                 route

@@ -193,6 +193,30 @@ fn the_scenario_as_understood_reads_back_as_the_same_scenario() {
 }
 
 #[test]
+fn a_route_of_a_group_keeps_its_link_where_another_route_takes_a_link_of_each_member() {
+    let text = r#"
+        [hosts]
+        m = { count = 2, routes = [{ to = "o", via = "g", link = "slow" }, { to = "x", via = "h" }] }
+        g = {}
+        h = {}
+        o = {}
+        x = {}
+        [links]
+        fast = { bearer = "cell", between = ["m", "g"] }
+        slow = { bearer = "cell", between = ["m", "g"] }
+        first = { bearer = "cell", between = ["m[0]", "h"] }
+        second = { bearer = "cell", between = ["m[1]", "h"] }
+        out = { bearer = "cell", between = ["g", "o"] }
+        other = { bearer = "cell", between = ["h", "x"] }"#;
+    let s = parse(text).unwrap();
+    assert_eq!(
+        s.hosts[1].routes.iter().map(|r| s.links[r.link].name.as_str()).collect::<Vec<_>>(),
+        ["slow", "second"]
+    );
+    assert_eq!(parse(&s.to_json().to_string()).unwrap(), s);
+}
+
+#[test]
 fn a_host_may_have_several_transports_and_the_first_leads() {
     let text = GRAPH.replace("forward = false", r#"transport = ["wsp", { tcp = { profile = "linux" } }]"#);
     let s = parse(&text).unwrap();
