@@ -25,8 +25,8 @@ use airloom_base::random::{Fate, Stream};
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::units::Probability;
 use airloom_base::{
-    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
-    LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Fault, Grade,
+    Instant, LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
 };
 use delegate::delegate;
 use schemars::JsonSchema;
@@ -275,6 +275,8 @@ impl Bearer for Vdeldrop {
             fn poll_event(&mut self) -> Option<BearerEvent>;
             fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
             fn conditions(&self, out: &mut Vec<Condition>);
+            fn switch(&mut self, now: Instant, fault: Fault, on: bool) -> Result<(), Unsupported>;
+            fn faults(&self) -> Vec<(Fault, bool)>;
             fn close(&mut self, cx: &mut Cx);
         }
     }

@@ -1,4 +1,4 @@
-use airloom_base::{Change, Direction, Duration, Instant, LinkState, Outbox, Parts};
+use airloom_base::{Change, Direction, Duration, Fault, Instant, LinkState, Outbox, Parts};
 use airloom_testkit::Bench;
 use serde_json::{Value, json};
 
@@ -149,6 +149,17 @@ fn what_it_holds_is_lost_with_the_link() {
     assert!(bench.bearer.poll_timeout().is_some());
     bench.apply(&[], Change::State(LinkState::Down));
     assert_eq!(bench.bearer.poll_timeout(), None);
+}
+
+#[test]
+fn faults_of_the_link_below_are_shown_and_switched() {
+    let late = json!({ "probability": 1, "delay": "1s" });
+    let mut bench = link_of(1, &json!({ "over": { "wireline": { "reordering": late } } }));
+    assert_eq!(bench.bearer.faults(), [(Fault::Reordering, true)]);
+    bench.bearer.switch(Instant::ZERO, Fault::Reordering, false).unwrap();
+    assert_eq!(bench.bearer.faults(), [(Fault::Reordering, false)]);
+    bench.send(Direction::Downlink, 100);
+    assert_eq!(bench.drive(), [(0, 1)]);
 }
 
 #[test]
