@@ -9,6 +9,9 @@ const IN: u16 = 1;
 /// Octets of a name, and of a label in it (RFC 1035, 2.3.4).
 const LONGEST_NAME: usize = 255;
 
+/// Octets of a message over UDP (RFC 1035, 2.3.4).
+const LONGEST: usize = 512;
+
 /// Types of records.
 pub(super) const A: u16 = 1;
 /// Of IPv6 addresses (RFC 3596, 2.1).
@@ -35,7 +38,8 @@ pub(super) enum Code {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Query {
     id: u16,
-    recursion_desired: bool,
+    /// The first octet of its flags.
+    flags: u8,
     /// In lower case, without the dot at the end.
     pub(super) name: String,
     pub(super) kind: u16,
@@ -49,8 +53,8 @@ pub(super) struct Query {
 pub(super) enum Asked {
     /// This.
     Query(Query),
-    /// Something that is answered with a code alone.
-    Wrong(u16, Code),
+    /// Something that is answered with a code alone: its id, and the first octet of its flags.
+    Wrong(u16, u8, Code),
     /// Nothing: it is no query.
     Nothing,
 }
@@ -68,21 +72,21 @@ pub(super) fn read(octets: &[u8]) -> Asked {
     if octets.len() < HEADER || octets[2] & 0x80 != 0 {
         return Asked::Nothing;
     }
-    let (id, flags) = (get16(octets, 0), get16(octets, 2));
-    if flags >> 11 & 15 != 0 {
-        return Asked::Wrong(id, Code::NotImp);
+    let (id, flags) = (get16(octets, 0), octets[2]);
+    if flags >> 3 & 15 != 0 {
+        return Asked::Wrong(id, flags, Code::NotImp);
     }
     let questions = get16(octets, 4);
     match question(octets).filter(|_| questions == 1) {
         Some((name, end)) => Asked::Query(Query {
             id,
-            recursion_desired: flags & 0x0100 != 0,
+            flags,
             name,
             kind: get16(octets, end - 4),
             is_internet: get16(octets, end - 2) == IN,
             question: octets[HEADER..end].to_vec(),
         }),
-        None => Asked::Wrong(id, Code::FormErr),
+        None => Asked::Wrong(id, flags, Code::FormErr),
     }
 }
 
@@ -109,11 +113,12 @@ fn question(octets: &[u8]) -> Option<(String, usize)> {
     Some((name, at + 4))
 }
 
-/// An answer to a datagram that could not be read.
-pub(super) fn refusal(id: u16, code: Code) -> Vec<u8> {
+/// An answer to a datagram that could not be read; `flags` is the first octet of the flags there.
+pub(super) fn refusal(id: u16, flags: u8, code: Code) -> Vec<u8> {
     let mut out = vec![0; HEADER];
     out[..2].copy_from_slice(&id.to_be_bytes());
-    (out[2], out[3]) = (0x80, code as u8);
+    // RFC 1035 (4.1.1): an answer has the query's kind, and says whether that desired recursion.
+    (out[2], out[3]) = (0x80 | (flags & 0x79), code as u8);
     out
 }
 
@@ -126,11 +131,18 @@ impl Query {
     /// The answer with those of `addresses` that were asked for.
     pub(super) fn answer(&self, code: Code, addresses: &[IpAddr], ttl_s: u32) -> Vec<u8> {
         let of_kind = |a: &&IpAddr| self.is_internet && self.kind == if a.is_ipv4() { A } else { AAAA };
-        let wanted: Vec<&IpAddr> = addresses.iter().filter(of_kind).collect();
-        let mut out = refusal(self.id, code);
+        let mut wanted: Vec<&IpAddr> = addresses.iter().filter(of_kind).collect();
+        let mut out = refusal(self.id, self.flags, code);
         // Authoritative, and recursion is there for who desires it.
-        out[2] |= 0x04 | u8::from(self.recursion_desired);
+        out[2] |= 0x04;
         out[3] |= 0x80;
+        // RFC 1035 (4.2.1): what is longer than a message over UDP is cut, and says so.
+        let record = 12 + if self.kind == A { 4 } else { 16 };
+        let room = (LONGEST - HEADER - self.question.len()) / record;
+        if wanted.len() > room {
+            wanted.truncate(room);
+            out[2] |= 0x02;
+        }
         out[5] = 1;
         out[6..8].copy_from_slice(&(wanted.len() as u16).to_be_bytes());
         out.extend_from_slice(&self.question);

@@ -151,7 +151,7 @@ impl App for NameServer {
         let Datagram::Udp { remote, body, .. } = datagram else { return };
         let answer = match message::read(&body.to_bytes()) {
             Asked::Query(asked) => self.answer(&asked),
-            Asked::Wrong(id, code) => Some(message::refusal(id, code)),
+            Asked::Wrong(id, flags, code) => Some(message::refusal(id, flags, code)),
             Asked::Nothing => None,
         };
         if let Some(answer) = answer.filter(|_| self.waiting.len() < MOST_WAITING) {

@@ -99,6 +99,33 @@ fn what_is_no_query_is_not_answered_and_nonsense_is_refused() {
 }
 
 #[test]
+fn rfc_1035_4_1_1_an_answer_has_the_kind_of_its_query_and_says_whether_recursion_was_desired() {
+    let mut bench = on_bench(serde_json::json!({}));
+    for (flags, code) in [(5 << 3, Code::NotImp), ((4 << 3) | 1, Code::NotImp), (1, Code::FormErr)] {
+        let mut asked = query("origin", message::A);
+        asked[2] = flags;
+        // A second question is too many, but for a kind that is not served at all.
+        asked[5] = 2;
+        let answer = ask(&mut bench, asked).unwrap();
+        assert_eq!((answer[2], answer[3]), (0x80 | flags, code as u8));
+    }
+}
+
+#[test]
+fn rfc_1035_4_2_1_an_answer_of_more_than_512_octets_is_cut_and_says_so() {
+    let all: Vec<String> = (1..=40).map(|n| format!("192.0.2.{n}")).collect();
+    let six: Vec<String> = (1..=18).map(|n| format!("2001:db8::{n}")).collect();
+    for (kind, addresses, fit) in [(message::A, &all, 30), (AAAA, &six, 17)] {
+        for count in [fit, addresses.len()] {
+            let names = serde_json::json!({ "names": { "www.example": addresses[..count] } });
+            let answer = ask(&mut on_bench(names), query("www.example", kind)).unwrap();
+            assert_eq!((usize::from(answer[7]), answer[2] & 2 != 0), (fit, count > fit), "{kind} {count}");
+            assert!(answer.len() <= 512);
+        }
+    }
+}
+
+#[test]
 fn no_octets_make_it_panic_and_no_answer_is_much_longer_than_its_question() {
     use airloom_base::random::Stream;
     let mut bench = on_bench(serde_json::json!({}));
