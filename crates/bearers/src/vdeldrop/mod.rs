@@ -62,7 +62,7 @@ pub enum At {
 pub struct Config {
     /// The link below.
     pub over: Nested,
-    /// Length of the phases in which it acts: a duration, or a law of seconds.
+    /// Length of the phases in which it acts: a duration, 0s or 1 ms at least, or a law of seconds.
     #[default(Length::Fixed(Duration::from_secs(10)))]
     pub on: Length,
     /// Length of the phases in which it does not.

@@ -6,7 +6,7 @@ use airloom_base::{ConfigError, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shortest drawn phase: a law whose values are all zero would never come to an end.
+/// Shortest phase, but for none at all: a law whose values are all zero would never come to an end.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Longest drawn phase, seconds.
@@ -38,7 +38,11 @@ pub enum First {
 impl Length {
     fn check(&self, key: &str) -> Result<(), ConfigError> {
         match self {
-            Length::Fixed(_) => Ok(()),
+            Length::Fixed(length) => ConfigError::when(
+                !length.is_zero() && *length < SHORTEST,
+                key,
+                "a phase lasts 1ms at least; with 0s there is none",
+            ),
             Length::Drawn(law) => law.check().map_err(|error| error.below(key)),
         }
     }
@@ -139,6 +143,9 @@ mod tests {
     fn phases_of_no_length_are_refused() {
         let none = Phases::new(&seconds(0), &seconds(0), First::On, Stream::new(1, "phases"));
         assert_eq!(none.err().unwrap().path, ["on"]);
+        let short = Length::Fixed(Duration::from_micros(999));
+        let none = Phases::new(&seconds(1), &short, First::On, Stream::new(1, "phases"));
+        assert_eq!(none.err().unwrap().path, ["off"]);
         let always = Phases::new(&seconds(1), &seconds(0), First::On, Stream::new(1, "phases"));
         assert_eq!(walk(&mut always.unwrap(), 4), "####");
     }

@@ -178,6 +178,7 @@ fn settings_that_make_no_sense_are_named() {
     assert_eq!(path(json!({ "every": 3, "probability": 0.5 })), "probability");
     assert_eq!(path(json!({ "every": 0 })), "every");
     assert_eq!(path(json!({ "on": "0s", "off": "0s" })), "on");
+    assert_eq!(path(json!({ "on": "10s", "off": "1ns" })), "off");
     assert_eq!(path(json!({ "delay": { "law": { "exponential": { "mean": -1 } } } })), "delay.law.mean");
     assert_eq!(path(json!({ "over": "nothing" })), "over");
     let mut records = Outbox::default();
