@@ -108,7 +108,7 @@ impl OneWay {
 
     /// Forgets those of the waiting packets that have departed by now.
     #[inline]
-    fn settle(&mut self, now: Instant) {
+    pub(super) fn settle(&mut self, now: Instant) {
         while self.waiting > 0 {
             let first = &self.flight[self.flight.len() - self.waiting];
             if first.departure > now {

@@ -181,6 +181,10 @@ impl Bearer for Wireline {
         self.ways.each_ref().map(OneWay::passed)
     }
 
+    fn close(&mut self, cx: &mut Cx) {
+        self.ways.iter_mut().for_each(|way| way.settle(cx.now));
+    }
+
     fn summarise(&self, out: &mut Summary) {
         for d in Direction::BOTH {
             self.ways[d as usize].summarise(d, out);

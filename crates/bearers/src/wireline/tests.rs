@@ -1,5 +1,7 @@
 use airloom_base::units::{EachWay, QueueLimit, Rate};
-use airloom_base::{Body, Change, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Passed};
+use airloom_base::{
+    Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Passed,
+};
 use airloom_testkit::Bench;
 use serde_json::json;
 
@@ -83,6 +85,15 @@ fn what_has_left_a_wire_before_it_is_cut_kept_it_busy() {
     bench.apply(&[], Change::State(LinkState::Down));
     // A millisecond each: four are on their way, and six were not sent.
     assert_eq!((bench.value("uplink.busy_s"), bench.value("uplink.lost")), (0.004, 10.0));
+}
+
+#[test]
+fn what_has_left_a_wire_by_the_end_of_the_run_kept_it_busy() {
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "delay": "100ms" }));
+    bench.send_many(UP, 10, 125);
+    bench.run_until(Instant::ZERO + Duration::from_millis(4));
+    bench.bearer.close(&mut Cx { now: bench.now, records: &mut bench.records });
+    assert_eq!(bench.value("uplink.busy_s"), 0.004);
 }
 
 #[test]
