@@ -121,11 +121,13 @@ def test_keys_and_buttons_do_what_the_mouse_does(folder: Path, look: Open) -> No
         assert page.locator("#filter").inner_text() == first
 
 
-def test_a_clicked_segment_gives_its_packet_and_a_filter_for_the_capture(folder: Path, look: Open) -> None:
+@pytest.mark.parametrize("zoom", [True, False], ids=["alone", "among others"])
+def test_a_clicked_segment_gives_its_packet_and_a_filter_for_the_capture(folder: Path, look: Open, zoom: bool) -> None:
     report.build(folder)
     with look(folder / "report.html") as seen:
         page = seen.page
-        page.evaluate("() => { const p = airloom.plots[0], t = p.series[1].t[10]; p.show(t - 0.05, t + 0.05); }")
+        if zoom:
+            page.evaluate("() => { const p = airloom.plots[0], t = p.series[1].t[10]; p.show(t - 0.05, t + 0.05); }")
         place = page.evaluate(
             """() => { const p = airloom.plots[0], s = p.series[1];
                        return [p.u.valToPos(s.t[10], "x"), p.u.valToPos(s.y[10], "y")]; }"""

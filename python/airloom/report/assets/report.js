@@ -275,8 +275,7 @@ class Plot {
       const first = lower(s.t, this.span[0] + (x - near) / kx), last = lower(s.t, this.span[0] + (x + near) / kx);
       for (let i = first; i < last; i++) {
         const away = Math.hypot((s.t[i] - this.span[0]) * kx - x, (this.tall[1] - s.y[i]) * ky - y);
-        // Marks of one moment are in the order of their series, both ways.
-      if (away < near || (by < 0 && away === near)) { near = away; best = [n, i]; }
+        if (away < near) { near = away; best = [n, i]; }
       }
     });
     if (best) this.choose(best);
