@@ -269,6 +269,35 @@ def test_what_was_measured_keeps_its_place_and_the_next_one_has_a_number(tmp_pat
     assert found == {"measured": "first", "measured-2": "second", "measured-3": "third"}
 
 
+def test_what_came_there_while_a_run_was_under_way_stays(tmp_path: Path) -> None:
+    place = tmp_path / "m"
+    second = Folder(place, "2")
+    # Both are of this process: their hidden folders would have one name.
+    second._partial = tmp_path / ".m.second.partial"
+    with Folder(place, "1") as first, second:
+        assert second.finish({"run_id": "2"}) == place
+        assert first.finish({"run_id": "1"}) == tmp_path / "m-2"
+    assert [al.Run(tmp_path / name).manifest["run_id"] for name in ("m", "m-2")] == ["2", "1"]
+    # What is no result stays even with force, which is for results.
+    with Folder(tmp_path / "n", "1", force=True) as folder:
+        (tmp_path / "n").mkdir()
+        (tmp_path / "n" / "thesis.txt").write_text("years of work")
+        assert folder.finish({"run_id": "1"}) == tmp_path / "n-2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "m-2", "n", "n-2"]
+    assert [path.name for path in (tmp_path / "n").iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("out", [".", "{here}", "../empty"])
+def test_the_current_folder_is_no_place_for_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    here = tmp_path / "empty"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    done = inside("run", "umts-page", "--out", out.format(here=here))
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "is the current folder, or one around it" in done.err
+    assert [*here.iterdir()] == []
+
+
 def test_new_places_have_the_time_and_a_number_where_they_are_taken() -> None:
     names = []
     for _ in range(3):
@@ -463,7 +492,7 @@ def test_the_same_run_finished_at_the_same_moment_is_an_earlier_run(
 
     def make_other() -> None:
         place.mkdir()
-        (place / "run.json").write_text("{}")
+        (place / "run.json").write_text('{"run_id": "1"}')
 
     monkeypatch.setattr(Path, "rename", overtaken)
     with Folder(place, "1") as folder:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from airloom._core import __version__
+from airloom.errors import AirloomError, UsageError
 from airloom.places import check, command, creating, held, numbered
 
 _log = logging.getLogger(__name__)
@@ -44,12 +45,16 @@ class Folder:
     def __init__(self, place: Path, identity: str, *, force: bool = False, keeps: bool = False) -> None:
         """For the run that follows from `identity`, if it may take that place (`places.check`).
 
-        What is there when it is finished is replaced; with `keeps` it stays, and this run's place gets a number.
+        The result that it may replace is there until it is finished; with `keeps`, or where something else came there
+        meanwhile, that stays, and this run's place gets a number.
         """
         if not keeps:
             check(place, identity, force=force)
+            if _is_around_us(place):
+                raise UsageError(f"{place} is the current folder, or one around it: choose another --out")
         self.place = place
         self._identity = identity
+        self._force = force
         self._keeps = keeps
         self._partial = place.parent / f".{place.name}.{os.uname().nodename}-{os.getpid()}.partial"
         self._held: int | None = None
@@ -157,6 +162,12 @@ class Folder:
             return
         replaced = []
         for attempt in range(_PATIENCE):
+            try:
+                check(self.place, self._identity, force=self._force)
+            except AirloomError:
+                # It came there while this run was under way.
+                self.place = self._take_free_place()
+                break
             old = self._partial.with_suffix(f".{attempt}.old")
             # Where nothing is, nothing was there, or a run beside this one has just moved it away.
             with contextlib.suppress(FileNotFoundError):
@@ -195,6 +206,13 @@ class Folder:
                 else:
                     return place
         raise AssertionError("numbers do not end")
+
+
+def _is_around_us(place: Path) -> bool:
+    """Is it the current folder, or one around it? The system would not give it another name."""
+    with contextlib.suppress(FileNotFoundError):
+        return Path.cwd().is_relative_to(os.path.realpath(place))
+    return False
 
 
 def _hold(folder: Path) -> int | None:
