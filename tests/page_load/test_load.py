@@ -18,6 +18,7 @@ import pytest
 from airloom import tables
 from airloom.errors import UsageError
 from airloom.page_load import load_page
+from airloom.page_load.folder import LoadFolder
 from airloom.page_load.link_events import link_events, phases
 from airloom.page_load.report import write_report
 from airloom.page_load.site import Authority, site, write_sample
@@ -217,6 +218,27 @@ def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) ->
         assert done.code == 2, done.err
         assert why in done.err
         assert not (tmp_path / "out").exists()
+
+
+def test_loads_are_replaced_once_something_is_loaded(tmp_path: Path) -> None:
+    place = tmp_path / "m"
+    (place / "umts-dch-none").mkdir(parents=True)
+    (place / "loads.json").write_text('{"load_id": "1", "name": "http://origin/"}')
+    done = inside("load", "http://origin/", "--proxy", "squit", "--out", place, "--force")
+    assert (done.code, "no proxy 'squit'" in done.err) == (2, True)
+    assert sorted(path.name for path in place.iterdir()) == ["loads.json", "umts-dch-none"]
+    folder = LoadFolder(place, "http://origin/", force=True)
+    with suppress(KeyboardInterrupt), folder.place("wpt/3g", "none", None, None) as load:
+        load.mkdir()
+        raise KeyboardInterrupt
+    folder.remove()
+    assert sorted(path.name for path in place.iterdir()) == ["loads.json", "umts-dch-none"]
+    folder = LoadFolder(place, "http://origin/", force=True)
+    with folder.place("wpt/3g", "none", None, None) as load:
+        load.mkdir()
+    folder.finish([], ["airloom", "load"])
+    assert sorted(path.name for path in place.iterdir()) == ["loads.json", "report.html", "wpt-3g-none"]
+    assert list(tmp_path.iterdir()) == [place]
 
 
 def test_a_request_is_made_of_what_it_waited_for() -> None:

@@ -16,7 +16,7 @@ from airloom._core import __version__
 from airloom.page_load.measure import Loaded
 from airloom.page_load.outcome import as_json, together
 from airloom.page_load.report import write_report
-from airloom.places import check, clear, creating, numbered
+from airloom.places import check, creating, held, numbered
 
 
 class LoadFolder:
@@ -35,6 +35,8 @@ class LoadFolder:
             check(out, self._identity, force=force)
             self.path = out
         self._is_ready = False
+        #: Where the results that are replaced wait until something is loaded.
+        self._old = self.path.parent / f".{self.path.name}.{self._identity}.old"
         #: Folders around it that had to be made, from within.
         self._made: list[Path] = []
 
@@ -42,8 +44,9 @@ class LoadFolder:
     def place(self, link: str, way: str, http: str | None, number: int | None) -> Iterator[Path]:
         """The place of a load, or of one of several; gone again if the load does not come to its end."""
         if not self._is_ready:
-            clear(self.path, self._identity)
             with creating(self.path):
+                if held(self.path) is not None:
+                    self.path.rename(self._old)
                 self._made = [parent for parent in self.path.parents if not parent.exists()]
                 self.path.mkdir(parents=True, exist_ok=True)
             self._is_ready = True
@@ -59,15 +62,19 @@ class LoadFolder:
             raise
 
     def remove(self) -> None:
-        """Nothing was loaded."""
+        """Nothing was loaded: what was there before is there again."""
         if self._is_ready:
             shutil.rmtree(self.path, ignore_errors=True)
             with suppress(OSError):  # others are there
                 for parent in self._made:
                     parent.rmdir()
+        # Looked for, not noted: Ctrl-C may come at any moment.
+        with suppress(FileNotFoundError):
+            self._old.rename(self.path)
 
     def finish(self, loads: Sequence[Loaded], command: Sequence[str]) -> Path:
-        """Writes the manifest and the report; the report's path."""
+        """Writes the manifest and the report; the report's path. What was there before is gone now."""
+        shutil.rmtree(self._old, ignore_errors=True)
         manifest = {
             "load_id": self._identity,
             "name": self._url,
