@@ -73,6 +73,13 @@ def test_a_line_goes_along_its_axis_in_whatever_order_the_points_were_made(runs:
         np.testing.assert_allclose(np.asarray(line.lines[0].get_xdata(), float), np.array([0.0, 0.1, 0.2]))
 
 
+def test_an_axis_that_is_called_as_a_quantile_is_no_estimate(runs: pl.DataFrame) -> None:
+    table = analysis.summarise(runs.rename({"tcp": "q1"}), "page_load_s", ["q1", LOSS], 0.9)
+    figure = plot.response(table, LOSS)
+    assert labels(figure) == [("wire loss", "page load (s), q0.9")]
+    assert figure.axes[0].get_legend_handles_labels()[1] == ["NewReno", "Tahoe"]
+
+
 def test_a_response_against_names_has_no_line_between_them(runs: pl.DataFrame) -> None:
     figure = plot.response(analysis.summarise(runs, "page_load_s", ["tcp"], "median"), "tcp")
     axes = figure.axes[0]

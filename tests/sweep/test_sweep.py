@@ -19,7 +19,7 @@ from airloom.cli import call
 from airloom.errors import RunError, UsageError
 from airloom.scenario import Scenario, for_bearer
 from airloom.sweep import work
-from airloom.sweep.axes import COLUMNS
+from airloom.sweep.axes import COLUMNS, axis
 
 LOSS = "links.wire.loss"
 
@@ -156,6 +156,12 @@ def test_what_cannot_be_varied_is_said_in_one_line_before_anything_runs(
     with pytest.raises(UsageError, match=f"^{said}$"):
         fetch.sweep(vary)
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["method", "octets", "seen_at", "t_ns", "span_ns", "len", "good", "value", "share"])
+def test_no_axis_is_called_as_a_column_of_what_is_computed(name: str) -> None:
+    with pytest.raises(UsageError, match=f"^an axis cannot be called '{name}': "):
+        axis(name, [1])
 
 
 def test_a_folder_with_another_sweep_is_left_alone(fetch: Scenario) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ def response(table: pl.DataFrame, x: str, width_mm: float | None = None) -> Figu
     `table` is that of `analysis.summarise` (`results.mean(..)`, `.median(..)`, `.quantile(..)`). `width_mm` is the
     width in print, such as 88 for a column of a paper.
     """
-    estimate = next((c for c in table.columns if c in ("mean", "median") or _is_quantile(c)), None)
-    if estimate is None or x not in table.columns or table.is_empty():
+    # It stands behind the unit: an axis may have the name of a quantile.
+    estimate = next((c for unit, c in pairwise(table.columns) if unit == "unit"), "")
+    if not (estimate in ("mean", "median") or _is_quantile(estimate)) or x not in table.columns or table.is_empty():
         raise UsageError(f"no estimate by {x!r} in this table: it is that of results.mean(..) or the like")
     by = [c for c in table.columns if c not in (x, estimate, *_KNOWN)]
     levels = table[x].unique(maintain_order=True).to_list()

@@ -12,9 +12,12 @@ from airloom.scenario import toml_value
 
 #: Columns that every table of a sweep has besides the axes.
 COLUMNS = ("point", "seed", "run_id", "run", "status", "error")
-#: Columns that `analysis` puts beside the axes.
+#: Columns that some table of a sweep, or one that is computed from it, has beside the axes.
 COMPUTED = (
-    *("measure", "unit", "mean", "median", "low", "high", "ci", "seeds", "method"),
+    # Of the table `rate`, and of what is counted at each point.
+    *("t_ns", "span_ns", "octets", "seen_at", "len", "good"),
+    # Of `analysis`.
+    *("measure", "unit", "mean", "median", "low", "high", "ci", "seeds", "method", "value", "share"),
     *("axis", "level", "baseline", "difference", "ratio", "ratio_low", "ratio_high", "p", "ours", "theirs"),
 )
 
