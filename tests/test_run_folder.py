@@ -183,6 +183,24 @@ def test_a_folder_that_is_no_run_is_left_alone(transfer: Path, tmp_path: Path) -
     assert [p.name for p in mine.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.parametrize("name", ["parts/gear.step", "thesis.zip.part"])
+def test_a_folder_that_has_something_called_as_a_part_is_left_alone(transfer: Path, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "mine" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("years of work")
+    for words in (["run", transfer], ["sweep", transfer, "--seeds", "1"]):
+        done = inside(*words, "--out", tmp_path / "mine")
+        assert (done.code, "is not a result folder" in done.err) == (2, True), done.err
+    assert file.read_text() == "years of work"
+
+
+def test_a_sweep_that_was_killed_before_its_manifest_was_whole_is_begun_again(transfer: Path, tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / ".lock").touch()
+    (tmp_path / "s" / "sweep.json.part").write_text("{")
+    assert al.load(transfer).sweep(seeds="1..2", tables=[]).run(out=tmp_path / "s").runs.height == 2
+
+
 def test_the_same_run_may_take_its_place_again_and_another_one_only_by_force(transfer: Path, tmp_path: Path) -> None:
     words = ["run", str(transfer), "--out", "result"]
     for _ in range(2):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -31,8 +32,8 @@ _MANIFESTS = {
     "loads.json": ("load", "load_id"),
 }
 
-#: What may lie in a folder that was begun and has no manifest yet.
-_BEGUN = {".lock", "parts"}
+#: What may lie in a folder that was begun and has no manifest yet, which is the first thing written.
+_BEGUN = re.compile(r"\.lock|sweep\.json\.part|\.validation\.json\.\d+\.part")
 
 
 class Held(NamedTuple):
@@ -97,7 +98,7 @@ def check(place: Path, identity: str, *, force: bool = False) -> None:
         raise UsageError(f"{place} exists and is not a folder: choose another --out")
     found = held(place)
     if found is None:
-        if any(path.name not in _BEGUN and not path.name.endswith(".part") for path in _entries(place)):
+        if not all(_BEGUN.fullmatch(path.name) for path in _entries(place)):
             raise UsageError(f"{place} exists and is not a result folder: choose another --out, or move it away")
         return
     if found.identity == identity:

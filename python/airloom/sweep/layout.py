@@ -73,8 +73,9 @@ class SweepFolder:
             self.place.mkdir(parents=True, exist_ok=True)
         with alone_in(self.place):
             self.tidy()
-            self.parts.mkdir(exist_ok=True)
+            # By it the folder is known as ours, before anything else is in it.
             self.write_json(MANIFEST, manifest)
+            self.parts.mkdir(exist_ok=True)
             if manifest["folders"] or manifest["clock"] == "real":
                 # Here, not by the workers: a run that fails takes the folders it made away again, also from under
                 # the run beside it.
