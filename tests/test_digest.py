@@ -59,6 +59,12 @@ def test_what_people_ask_is_answered_in_words() -> None:
     assert digest.asked({}) == []
 
 
+def test_what_one_radio_repeated_is_no_share_of_what_another_sent() -> None:
+    summary = {"u.downlink.rlc_pdus": 1000.0, "u.downlink.rlc_resent": 10.0}
+    summary |= {"g.downlink.rlc_blocks": 200.0, "g.downlink.rlc_resent": 20.0}
+    assert digest.asked(summary) == [("sent again", "RLC 10 of 1 000 PDUs (1 %), RLC 20 of 200 blocks (10 %)")]
+
+
 def test_a_run_begins_with_the_answers(tmp_path: Path) -> None:
     done = airloom("run", "umts-page", "--out", tmp_path / "run")
     lines = done.out.splitlines()

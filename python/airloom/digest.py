@@ -195,7 +195,7 @@ def _ping(summary: Mapping[str, float]) -> str:
 def _again(summary: Mapping[str, float], transport: str) -> str:
     parts = []
     for again, of, what in _REPEATED:
-        sent, count = _sum(summary, of), _sum(summary, again)
+        sent, count = _sum(summary, of), _sum(summary, again, beside=of)
         if sent and count is not None:
             share = f" ({100 * count / sent:.2g} %)" if count else ""
             parts.append(f"{_LAYERS.get(again, transport)} {number(count)} of {number(sent)} {what}{share}")
@@ -230,9 +230,13 @@ def _of_link(key: str, name: str) -> bool:
     return len(parts) == 3 and parts[1] in ("uplink", "downlink") and parts[2] == name
 
 
-def _sum(summary: Mapping[str, float], name: str) -> float | None:
-    """A number of the run, or the sum over its links' directions; `None` if it has none."""
+def _sum(summary: Mapping[str, float], name: str, beside: str = "") -> float | None:
+    """A number of the run, or the sum over its links' directions, those that have `beside` too; `None` if it has none.
+
+    Several kinds of links may have a number of that name.
+    """
     if name in summary:
         return summary[name]
-    found = [value for key, value in summary.items() if _of_link(key, name)]
+    ways = [key.removesuffix(name) for key in summary if _of_link(key, name)]
+    found = [summary[way + name] for way in ways if not beside or way + beside in summary]
     return sum(found) if found else None
