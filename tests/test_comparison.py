@@ -170,6 +170,17 @@ def test_loads_are_compared_by_link_and_proxy(tmp_path: Path) -> None:
     assert row["difference"] == pytest.approx(0.45)
 
 
+def test_loads_of_common_seeds_are_pairs_whatever_became_of_the_others(tmp_path: Path) -> None:
+    for folder, times in (("a", (2000, 2200, 9000)), ("b", (2500, None, 9500))):
+        for seed, time in enumerate(times, 1):
+            place = tmp_path / folder / "umts-dch-none" / f"run-{seed}"
+            place.mkdir(parents=True)
+            seen = {"link": "umts-dch", "proxy": "none", "seed": seed, "error": None if time else "no answer"}
+            (place / "load.json").write_text(json.dumps({**seen, "load": time, "requests": [{}]}))
+    row = al.compare(tmp_path / "a", tmp_path / "b").table.filter(measure="page_s").row(0, named=True)
+    assert (row["first"], row["value"], row["difference"], row["seeds"]) == (2.2, 6.0, 0.5, 2)
+
+
 def test_loads_by_another_version_of_http_are_another_load(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         for version, time in (("2", 2000.0), ("3", 1500.0)):

@@ -80,8 +80,8 @@ def _rows(letter: str, a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list
 
 
 def _row(letter: str, measure: str, unit: str, x: dict[Any, float], y: dict[Any, float]) -> dict[str, Any]:
-    if x.keys() == y.keys():
-        found = quantile_interval([y[seed] - x[seed] for seed in x], 0.5, CONFIDENCE)
+    if both := [seed for seed in x if seed in y]:
+        found = quantile_interval([y[seed] - x[seed] for seed in both], 0.5, CONFIDENCE)
     else:
         found = difference_of_medians(list(x.values()), list(y.values()), CONFIDENCE)
     first, value = (float(np.median(list(of.values()))) if of else None for of in (x, y))
