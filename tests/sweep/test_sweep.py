@@ -16,7 +16,7 @@ import pytest
 import airloom as al
 from airloom import _core
 from airloom.cli import call
-from airloom.errors import RunError, UsageError
+from airloom.errors import Interrupted, RunError, UsageError
 from airloom.scenario import Scenario, for_bearer
 from airloom.sweep import work
 from airloom.sweep.axes import COLUMNS, axis
@@ -175,6 +175,28 @@ def test_a_folder_with_another_sweep_is_left_alone(fetch: Scenario) -> None:
         fetch.sweep({LOSS: [0]}, seeds=[1]).run(out="other")
     assert octets(first.folder) == before
     assert [p.name for p in Path("other").iterdir()] == ["thesis.tex"]
+
+
+def test_a_sweep_says_which_seeds_its_tables_have_whenever_it_is_stopped(
+    fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    fetch.sweep(seeds=[3, 1, 2]).run(out="s")
+    assert al.SweepResults("s").manifest["seeds"] == "3,1,2"
+    more = fetch.sweep(seeds="1..6")
+    with pytest.raises(Interrupted):
+        more.run(out="s", progress=stop)
+    assert al.SweepResults("s").manifest["seeds"] == "3,1,2"
+    assert more.run(out="s").manifest["seeds"] == "1..6"
+    assert fetch.sweep(seeds="1..2").run(out="s").manifest["seeds"] == "1..6"
+    # Also between the looks of a sweep that takes seeds until it knows enough.
+    monkeypatch.setattr("airloom.sweep.sweep.FEWEST_SEEDS", 2)
+    monkeypatch.setattr("airloom.analysis.stop.is_precise", lambda *_, **__: stop(None))
+    with pytest.raises(Interrupted):
+        fetch.sweep(seeds="1..9").run(out="t", until_ci=0.01)
+    assert al.SweepResults("t").manifest["seeds"] == "1..2"
 
 
 def test_a_damaged_table_is_one_line(fetch: Scenario, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,7 @@ from typing import Any
 from airloom import places
 from airloom._core import Done, Part, write_sweep
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 from airloom.places import alone_in, check, clear, creating
 
 #: Version of `sweep.json` and of the tables.
@@ -73,6 +74,9 @@ class SweepFolder:
             self.place.mkdir(parents=True, exist_ok=True)
         with alone_in(self.place):
             self.tidy()
+            if (self.place / "runs.parquet").exists():
+                # Its seeds are those of the tables, until these have others.
+                manifest = {**manifest, "seeds": read_json(self.place / MANIFEST).get("seeds", manifest["seeds"])}
             # By it the folder is known as ours, before anything else is in it.
             self.write_json(MANIFEST, manifest)
             self.parts.mkdir(exist_ok=True)

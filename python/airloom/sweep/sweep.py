@@ -197,7 +197,7 @@ class Sweep:
                 if until_ci is None:
                     runner.run(self.seeds)
                 else:
-                    self._until(runner, until_ci, measure)
+                    self._until(folder, runner, until_ci, measure)
                 self._finish(folder, runner, where.name)
             except TooManyFailures:
                 folder.finish(names(self.tables), [])
@@ -220,20 +220,25 @@ class Sweep:
         return SweepResults(place)
 
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
-        import numpy as np
-
         folder.parts.rmdir()
         path = folder.place / "sessions.json"
         before = read_json(path) if path.exists() else []
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         folder.write_json("sessions.json", [*before, {"end_utc": now, "on": where, **runner.times.entry()}])
-        # It may have stopped before it had made all seeds that were asked for, or found more of them made.
-        made = runner.seeds_made()
-        if not np.array_equal(made, np.sort(np.fromiter(self.seeds, np.uint64, len(self.seeds)))):
-            manifest = read_json(folder.place / layout.MANIFEST)
-            folder.write_json(layout.MANIFEST, {**manifest, "seeds": axes_.seeds_text(made.tolist())})
+        self._say_seeds(folder, runner)
 
-    def _until(self, runner: Runner, wanted: float, measure: str | None) -> None:
+    def _say_seeds(self, folder: SweepFolder, runner: Runner) -> None:
+        """Writes down which seeds the tables have: not all that were asked for may be made yet, or more of them."""
+        import numpy as np
+
+        made = runner.seeds_made()
+        is_all = np.array_equal(made, np.sort(np.fromiter(self.seeds, np.uint64, len(self.seeds))))
+        seeds = axes_.seeds_text(self.seeds if is_all else made.tolist())
+        manifest = read_json(folder.place / layout.MANIFEST)
+        if manifest["seeds"] != seeds:
+            folder.write_json(layout.MANIFEST, {**manifest, "seeds": seeds})
+
+    def _until(self, folder: SweepFolder, runner: Runner, wanted: float, measure: str | None) -> None:
         """Takes more seeds until every point's mean is known well enough.
 
         All points get the same seeds, so that pairs stay whole. The looks are at fixed numbers of seeds: an interrupted
@@ -246,6 +251,7 @@ class Sweep:
             runner.run(self.seeds[:count])
             if count == len(self.seeds):
                 return
+            self._say_seeds(folder, runner)
             found = runner.finished(self.seeds[:count], USUAL if measure is None else [measure])
             if is_precise(found, measure, wanted, points=len(self.points)):
                 return
