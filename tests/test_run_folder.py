@@ -573,14 +573,17 @@ def test_no_file_of_a_result_and_nothing_that_is_read_is_written_over(tmp_path: 
     deck.write_text("<wml><card><p>Hello</p></card></wml>")
     scenario = tmp_path / "own.toml"
     scenario.write_text("[hosts]\n")
-    before = [file.read_bytes() for file in (deck, summary, scenario)]
+    capture = tmp_path / "own.pcapng"
+    capture.write_bytes((page.folder / "trace.pcapng").read_bytes())
+    before = [file.read_bytes() for file in (deck, summary, scenario, capture)]
     commands: list[list[str | Path]] = [
         ["wap", "compile", deck, "-o", deck],
         ["report", page.folder, "--out", summary],
         ["compare", page.folder, page.folder, "--html", page.folder / "pages.parquet"],
+        ["compare", page.folder / "trace.pcapng", capture, "--html", capture],
         ["shrink", scenario, "--unless", "pages == 1", "--out", scenario],
     ]
     for words in commands:
         done = inside(*words)
         assert (done.code, done.err.count("\n")) == (2, 1), done.err
-    assert [file.read_bytes() for file in (deck, summary, scenario)] == before
+    assert [file.read_bytes() for file in (deck, summary, scenario, capture)] == before

@@ -52,7 +52,8 @@ def compare(
     from airloom.comparison import compare as comparison
 
     if html is not None:
-        check_file(html)
+        for result in results:
+            check_file(html, result)
     found = comparison(*results, measures=measure or ())
     if html is not None:
         from airloom.places import command, write_whole
