@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,15 +167,24 @@ def _draw(results: SweepResults, measures: list[str], width_mm: float | None) ->
     varied = [axis for axis, levels in results.axes.items() if len(levels) > 1]
     if not varied or not measures:
         say("nothing to draw: nothing was varied" if measures else "nothing to draw: no run came to its end")
-    for axis in varied if measures else ():
-        path = results.folder / f"response-{_file_name(axis)}.svg"
+    for axis, name in zip(varied, _file_names(varied), strict=True) if measures else ():
+        path = results.folder / f"response-{name}.svg"
         save_svg(results.plot.response(measures[0], axis, statistic="median", width_mm=width_mm), path)
         say(f"wrote {quoted(path)}")
 
 
-def _file_name(axis: str) -> str:
-    """An axis may have any name."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", axis).strip("-.") or "axis"
+def _file_names(axes: Iterable[str]) -> list[str]:
+    """Axes may have any name: what no file may be called is left out, and equal names are numbered.
+
+    >>> _file_names(["links.wire.loss", "größe", "a/b", "a b"])
+    ['links.wire.loss', 'größe', 'a-b', 'a-b-2']
+    """
+    found: list[str] = []
+    for axis in axes:
+        first = re.sub(r"[^\w.-]+", "-", axis).strip("-.") or "axis"
+        names = chain([first], (f"{first}-{number}" for number in count(2)))
+        found.append(next(name for name in names if name not in found))
+    return found
 
 
 def _spent(results: SweepResults) -> str:
