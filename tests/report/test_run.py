@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,13 @@ def test_numbers_of_the_plots_are_those_of_the_tables(tmp_path: Path) -> None:
     (queue,) = [line for line in events.queues(packets) if line.name.startswith("radio downlink")]
     assert queue.y.min() >= 0
     assert queue.y[-1] == 0
+
+
+def test_energy_says_of_how_many_mobiles_it_is(tmp_path: Path) -> None:
+    keys = {"links.radio.rrc": {}, "run.points": ["*.ip"]}
+    for mobiles, whose in ((1, "the mobile's radio"), (2, "the radios of 2 mobiles, all together")):
+        run = al.load("umts-page", {"hosts.mobile.count": mobiles, **keys}).run(out=tmp_path / str(mobiles))
+        assert f"Energy of {whose}" in unescape(report.build(run.folder).read_text())
 
 
 def test_a_run_without_packets_says_how_to_get_them(tmp_path: Path, look: Open) -> None:

@@ -133,16 +133,16 @@ def _energy(run: Run) -> list[Section]:
     link = next((name for name, keys in run.manifest["scenario"]["links"].items() if keys.get("rrc")), None)
     if link is None or run.states.is_empty():
         return []
-    rows = []
+    rows, mobiles = [], 0
     for model in default_models(run, link):
         spent = energy(run, model, link=link)
+        mobiles = max(mobiles, spent["host"].n_unique())
         parts = dict(spent.group_by("part").agg(pl.col("joules").sum()).rows())
         rows.append((model.title, sum(parts.values()), *(parts.get(part, 0.0) for part in _PARTS)))
     columns = ["model", "energy (J)", *(f"{part} (J)" for part in _PARTS)]
     said = "<p>Phones differ by a factor of two: good for orderings. <code>airloom energy DIR</code> has more.</p>"
-    return [
-        Section("energy", "Energy", page.table("Energy of the mobile's radio", columns, rows, is_whole=True) + said)
-    ]
+    whose = "the mobile's radio" if mobiles < 2 else f"the radios of {mobiles} mobiles, all together"
+    return [Section("energy", "Energy", page.table(f"Energy of {whose}", columns, rows, is_whole=True) + said)]
 
 
 def _not_recorded() -> list[Section]:
