@@ -17,7 +17,7 @@ from airloom.analysis import sequences
 from airloom.cli import call
 from airloom.errors import UsageError
 from airloom.report import events
-from airloom.report.page import command_line
+from airloom.report.page import command_line, document
 from tests.cli.shell import inside
 from tests.report.browser import COLOURED, Open, drag
 
@@ -216,6 +216,13 @@ def test_names_from_a_scenario_are_text_and_not_markup(tmp_path: Path, look: Ope
     assert "<i>" not in text
     with look(run.folder / "report.html") as seen:
         assert seen.page.locator("h1").inner_text() == "</script><b onclick=x>&"
+
+
+@pytest.mark.parametrize("name", ["</script>", "<!--<script", "\\<"])
+def test_no_name_ends_the_data_of_the_plots_or_hides_their_end(name: str) -> None:
+    text = document("title", "", [], {"name": name})
+    (data,) = re.findall('<script type="application/json" id="data">([^<]*)</script>\n<script>', text)
+    assert json.loads(data) == {"name": name}
 
 
 def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -177,8 +177,8 @@ def document(title: str, intro: str, sections: Sequence[Section], data: Mapping[
         f"{s.body}</section>"
         for s in sections
     )
-    # `</` would end the script element, wherever it stands.
-    numbers = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    # `</script` would end the element, wherever it stands, and behind `<!--<script` the true end would be none.
+    numbers = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     licence = _asset("vendor/uplot/LICENSE").replace("*/", "")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
