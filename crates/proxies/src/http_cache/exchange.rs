@@ -78,7 +78,8 @@ pub(super) struct Exchange {
     /// When it went to its server; until then when it was asked, or another one before it went.
     pub(super) sent: Instant,
     pub(super) tried: usize,
-    pub(super) was_retried: bool,
+    /// When it was last sent on a connection that ended under it, and is sent again.
+    pub(super) retried: Option<Instant>,
     pub(super) keeping: Option<Keeping>,
     /// What is kept and was not fresh enough: its server is asked whether it has changed.
     pub(super) checking: Option<Arc<Stored>>,
@@ -115,7 +116,7 @@ impl Exchange {
             server: None,
             sent: now,
             tried: 0,
-            was_retried: false,
+            retried: None,
             keeping: None,
             checking: None,
             status: 0,

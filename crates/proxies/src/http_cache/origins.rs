@@ -58,8 +58,8 @@ impl HttpCache {
         loop {
             let Some(origin) = self.origins.get(key) else { return };
             let Some(&id) = origin.waiting.front() else { break };
-            let (may_repeat, was_retried, tried) = match self.exchange(id) {
-                Some(x) if x.phase == Phase::Asked => (x.may_repeat(), x.was_retried, x.tried),
+            let (may_repeat, retried, tried) = match self.exchange(id) {
+                Some(x) if x.phase == Phase::Asked => (x.may_repeat(), x.retried, x.tried),
                 // Its client is gone, or has its answer.
                 _ => {
                     self.origins.entry(key.clone()).or_default().waiting.pop_front();
@@ -75,8 +75,8 @@ impl HttpCache {
                 return;
             }
             let servers = origin.servers.clone();
-            // One that was sent again gets a new connection: others that were kept may have closed like the first.
-            let free = servers.iter().copied().find(|s| !was_retried && self.load(*s) == Some(0));
+            let is_free = |s: &SocketId| self.servers.get_mut(*s).is_some_and(|s| s.is_free(retried));
+            let free = servers.iter().copied().find(is_free);
             let socket = match free {
                 Some(socket) => socket,
                 None if servers.len() < self.config.server_connections as usize => {
@@ -93,7 +93,7 @@ impl HttpCache {
                     let loads =
                         servers.iter().filter_map(|s| Some((self.load(*s).filter(|n| *n < most)?, *s)));
                     let least = loads.collect::<Vec<_>>().into_iter().min();
-                    let Some((_, socket)) = least.filter(|_| may_repeat && !was_retried) else { return };
+                    let Some((_, socket)) = least.filter(|_| may_repeat && retried.is_none()) else { return };
                     socket
                 }
             };

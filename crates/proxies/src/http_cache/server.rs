@@ -15,6 +15,7 @@ use super::requests::next_upload;
 /// See the module.
 pub(super) struct Server {
     pub(super) key: Key,
+    begun: Instant,
     is_open: bool,
     pub(super) in_flight: VecDeque<ExchangeId>,
     pub(super) reader: ResponseReader,
@@ -38,6 +39,7 @@ impl Server {
     pub(super) fn new(key: Key, now: Instant) -> Server {
         Server {
             key,
+            begun: now,
             is_open: false,
             in_flight: VecDeque::new(),
             reader: ResponseReader::new(Limits::default()),
@@ -50,6 +52,11 @@ impl Server {
             moved: now,
             alarm: Alarm::default(),
         }
+    }
+
+    /// Is it free for a request that was sent again then? Others that were kept may have closed like the one it was on.
+    pub(super) fn is_free(&self, retried: Option<Instant>) -> bool {
+        self.load() == Some(0) && retried.is_none_or(|at| self.begun >= at)
     }
 
     /// How many requests are on it, if it takes another one: it has shown that it stays, and no body is on its way.
@@ -294,11 +301,11 @@ impl HttpCache {
             //= RFC 9112 (9.3.1): what changes nothing is sent again, once, if the connection had carried an answer before.
             let again = exchange.phase == Phase::Asked
                 && !has_begun
-                && !exchange.was_retried
+                && exchange.retried.is_none()
                 && exchange.may_repeat()
                 && server.answers > 0;
             if again {
-                exchange.was_retried = true;
+                exchange.retried = Some(cx.now);
                 self.counters.retries += 1;
                 self.requeue(&server.key, *id);
             } else if exchange.phase == Phase::Asked {

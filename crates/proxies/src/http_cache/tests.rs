@@ -334,6 +334,34 @@ fn requests_are_pipelined_to_a_server_that_has_shown_that_it_stays() {
 }
 
 #[test]
+fn requests_that_are_sent_again_share_the_connection_that_was_opened_for_the_first() {
+    const LAST: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\n2";
+    for answered in [0, 1] {
+        let mut bench = on_bench(Config { server_connections: 1, server_pipeline: 3, ..config() });
+        let clients: Vec<SocketId> = (0..4).map(|_| come(&mut bench)).collect();
+        for client in &clients {
+            bench.say(*client, GET);
+        }
+        let server = bench.opened();
+        bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
+        assert_eq!(bench.heard(server).matches("GET").count(), 4);
+        if answered == 0 {
+            bench.event(server, SocketEvent::Closed(CloseReason::Reset));
+        } else {
+            bench.say(server, LAST);
+        }
+        let server = bench.opened();
+        for client in &clients[1 + answered..] {
+            assert_eq!(bench.heard(server).matches("GET").count(), 1, "one at a time, and at once");
+            bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n3");
+            assert!(bench.heard(*client).ends_with('3'));
+        }
+        let retries = bench.app.counters().retries;
+        assert_eq!((bench.net.connected.len(), retries), (2, 3 - answered as u64));
+    }
+}
+
+#[test]
 fn a_kept_connection_that_closes_under_a_request_is_replaced_once() {
     let mut bench = on_bench(config());
     let client = come(&mut bench);
