@@ -219,6 +219,7 @@ impl HttpCache {
     ) {
         for exchange in exchanges {
             self.counters.abandoned += u64::from(!exchange.is_over());
+            self.store.release(exchange.keeping.as_ref());
             let name = (socket, exchange.number);
             if let Some(server) = exchange.server
                 && self.servers.get_mut(server).is_some_and(|s| s.in_flight.contains(&name))

@@ -50,7 +50,7 @@ pub struct Config {
     /// Requests to one server that wait for a connection; further ones are answered with 503.
     #[default(1_000)]
     pub server_queue: u32,
-    /// Octets of all answers that are kept together; 0 keeps none.
+    /// Octets of all answers that are kept together, those that are still coming included; 0 keeps none.
     #[default(Octets(1_000_000))]
     pub capacity: Octets,
     /// Octets of the largest answer that is kept.

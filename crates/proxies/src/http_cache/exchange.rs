@@ -8,7 +8,7 @@ use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v1::{BodyLength, chunk_size_line};
 use bytes::Bytes;
 
-use super::store::{Collected, Stored};
+use super::store::{Keeping, Stored};
 use super::target::Target;
 
 /// Octets that are joined before they are written.
@@ -46,12 +46,6 @@ impl Upload {
     pub(super) fn is_owed(&self) -> bool {
         !self.is_complete && self.length != BodyLength::None
     }
-}
-
-/// An answer that is being kept.
-pub(super) struct Keeping {
-    pub(super) stored: Stored,
-    pub(super) body: Collected,
 }
 
 /// A request and its answer.

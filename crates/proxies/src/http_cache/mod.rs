@@ -14,8 +14,8 @@
 //! may be opened. Responses leave in the order of their requests; what a client does not take is not read from the server
 //! beyond a bounded buffer, and the other way round for bodies of requests. CONNECT makes a tunnel to allowed ports.
 //!
-//! What a peer can make the proxy spend is bounded: heads by [`Limits`], bodies under way by `buffer`, the store by `capacity`,
-//! time by the time-outs of the [`Config`]. Messages are framed anew on each side: no octet whose meaning two parsers might
+//! What a peer can make the proxy spend is bounded: heads by [`Limits`], bodies under way by `buffer`, the store and what is still to
+//! go into it by `capacity`, time by the time-outs of the [`Config`]. Messages are framed anew on each side: no octet whose meaning two parsers might
 //! see differently is passed on, and what one reader finds malformed ends its connection.
 //!
 //! The machine lives over [`Sockets`](airloom_base::Sockets): the simulated host and the daemon run the same one.

@@ -191,7 +191,8 @@ impl HttpCache {
             }
             Phase::Answering => {
                 exchange.phase = Phase::Broken;
-                exchange.keeping = None;
+                let keeping = exchange.keeping.take();
+                self.store.release(keeping.as_ref());
                 self.counters.broken += 1;
             }
             Phase::Done | Phase::Broken => {}

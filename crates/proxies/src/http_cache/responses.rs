@@ -10,8 +10,8 @@ use bytes::Bytes;
 use super::answers;
 use super::app::HttpCache;
 use super::directives::Directives;
-use super::exchange::{Exchange, ExchangeId, Keeping, Phase};
-use super::store::{Collected, Stored};
+use super::exchange::{Exchange, ExchangeId, Phase};
+use super::store::{Collected, Keeping, Stored};
 use super::target::target;
 use super::{forward, policy};
 
@@ -61,7 +61,9 @@ impl HttpCache {
         let assumed = self.config.assume_fresh.as_nanos() / 1_000_000_000;
         let via = self.config.name().to_owned();
         let max_object = self.config.max_object.0.min(self.config.capacity.0);
-        let Some(exchange) = self.exchange(id) else { return false };
+        let Some(exchange) = self.clients.get_mut(id.0).and_then(|client| client.exchange(id.1)) else {
+            return false;
+        };
         exchange.how = "miss";
         exchange.closes |= is_stopping;
         if exchange.phase != Phase::Asked {
@@ -112,7 +114,7 @@ impl HttpCache {
             let made = policy::date(&fields, "date").or(today);
             let kept = without_age(&fields);
             let lines = kept.lines();
-            exchange.keeping = Some(Keeping {
+            let keeping = Keeping {
                 stored: Stored {
                     status: head.status,
                     reason: Bytes::copy_from_slice(&head.reason),
@@ -127,7 +129,8 @@ impl HttpCache {
                     lines,
                 },
                 body: Collected::default(),
-            });
+            };
+            exchange.keeping = Some(keeping).filter(|keeping| self.store.reserve(keeping.octets()));
         }
         begin(exchange, &head, &fields, framing);
         if !method.is_safe() && matches!(head.status, 200..=399) {
@@ -139,12 +142,14 @@ impl HttpCache {
     /// A piece of the answer's body.
     pub(super) fn response_body(&mut self, id: ExchangeId, piece: Body) {
         let most = self.config.max_object.0.min(self.config.capacity.0);
-        let Some(exchange) = self.exchange(id).filter(|x| x.phase == Phase::Answering) else { return };
+        let exchange = self.clients.get_mut(id.0).and_then(|client| client.exchange(id.1));
+        let Some(exchange) = exchange.filter(|x| x.phase == Phase::Answering) else { return };
         if let Some(keeping) = &mut exchange.keeping {
-            if keeping.body.length + piece.len() as u64 > most {
-                exchange.keeping = None;
-            } else {
+            let octets = piece.len() as u64;
+            if keeping.body.length + octets <= most && self.store.reserve(octets) {
                 keeping.body.push(piece.clone());
+            } else {
+                self.store.release(exchange.keeping.take().as_ref());
             }
         }
         exchange.push_body(piece);
@@ -166,6 +171,7 @@ impl HttpCache {
         };
         exchange.complete();
         let (key, keeping) = (exchange.key.clone(), exchange.keeping.take());
+        self.store.release(keeping.as_ref());
         if let Some(Keeping { mut stored, body }) = keeping {
             stored.length = body.length;
             stored.body = body.finish();

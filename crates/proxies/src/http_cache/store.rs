@@ -93,6 +93,9 @@ pub(super) struct Store {
     /// Octets that are kept.
     #[getset(get_copy = "pub(super)")]
     octets: u64,
+    /// Those of answers that are still coming.
+    #[getset(get_copy = "pub(super)")]
+    pending: u64,
     most: u64,
 }
 
@@ -152,7 +155,26 @@ impl Store {
         entry.variants.push(stored);
         entry.octets = entry.octets + came - gone;
         self.octets = self.octets + came - gone;
-        while self.octets > self.most
+        self.make_room();
+    }
+
+    /// Takes room for more of an answer that is still coming, if the others that are leave it so much.
+    pub(super) fn reserve(&mut self, octets: u64) -> bool {
+        let fits = self.pending.saturating_add(octets) <= self.most;
+        if fits {
+            self.pending += octets;
+            self.make_room();
+        }
+        fits
+    }
+
+    /// An answer that was coming is complete, or not kept after all.
+    pub(super) fn release(&mut self, keeping: Option<&Keeping>) {
+        self.pending -= keeping.map_or(0, Keeping::octets);
+    }
+
+    fn make_room(&mut self) {
+        while self.octets + self.pending > self.most
             && let Some((_, oldest)) = self.uses.first_key_value()
         {
             let oldest = oldest.clone();
@@ -166,6 +188,20 @@ impl Store {
             self.uses.remove(&entry.used);
             self.octets -= entry.octets;
         }
+    }
+}
+
+/// An answer that is being kept.
+pub(super) struct Keeping {
+    /// All but its body.
+    pub(super) stored: Stored,
+    pub(super) body: Collected,
+}
+
+impl Keeping {
+    /// What it takes of the store's room by now.
+    pub(super) fn octets(&self) -> u64 {
+        self.stored.octets() + self.body.length
     }
 }
 

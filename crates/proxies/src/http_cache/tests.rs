@@ -787,6 +787,45 @@ fn what_is_kept_holds_on_to_nothing_else_of_its_head() {
 }
 
 #[test]
+fn answers_that_are_still_coming_have_no_more_room_than_all_that_are_kept() {
+    let octets = airloom_base::units::Octets(10_000);
+    let mut bench = on_bench(Config { capacity: octets, max_object: octets, ..config() });
+    ask(&mut bench, "GET http://b/y HTTP/1.1\r\nHost: b\r\n\r\n", FRESH);
+    let clients: Vec<SocketId> = (0..3).map(|_| come(&mut bench)).collect();
+    let get = |n: usize| format!("GET http://a/{n} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6000\r\n\r\n";
+    let mut servers = Vec::new();
+    for (n, client) in clients.iter().enumerate() {
+        bench.say(*client, get(n));
+        servers.push(bench.opened());
+        bench.say(servers[n], head);
+    }
+    for _ in 0..5 {
+        for server in &servers {
+            bench.say(*server, "x".repeat(1_000));
+            let store = &bench.app.store;
+            assert!(store.octets() + store.pending() <= 10_000, "{}", store.pending());
+        }
+    }
+    assert_eq!(bench.app.store.len(), 0, "what was there before has made room");
+    for (n, server) in servers.iter().enumerate() {
+        bench.say(*server, "x".repeat(1_000));
+        assert!(bench.heard(clients[n]).ends_with(&"x".repeat(6_000)));
+    }
+    // The last one went on being collected when the others were given up.
+    assert_eq!((bench.app.counters().stored, bench.app.store.len(), bench.app.store.pending()), (2, 1, 0));
+    assert_eq!(ask(&mut bench, &get(2), "").1, None);
+    // Clients that leave and connections that break give back what they took.
+    for (n, gone) in [clients[0], servers[1]].into_iter().enumerate() {
+        bench.say(clients[n], get(n));
+        bench.say(servers[n], [head, "half"].concat());
+        assert!(bench.app.store.pending() > 0);
+        bench.event(gone, SocketEvent::Closed(CloseReason::Reset));
+        assert_eq!(bench.app.store.pending(), 0);
+    }
+}
+
+#[test]
 fn a_tunnel_carries_octets_both_ways_and_ends() {
     let mut bench = on_bench(config());
     let client = come(&mut bench);
@@ -980,6 +1019,7 @@ proptest! {
         let [open, servers, ..] = bench.app.sizes();
         prop_assert_eq!((open, servers), (0, 0));
         prop_assert_eq!(bench.app.poll_timeout(), None);
+        prop_assert_eq!(bench.app.store.pending(), 0);
     }
 }
 
