@@ -132,6 +132,15 @@ impl HttpCache {
             };
             exchange.keeping = Some(keeping).filter(|keeping| self.store.reserve(keeping.octets()));
         }
+        if exchange.keeping.is_none()
+            && method == Method::Get
+            && !is_part
+            && !exchange.has_content
+            && matches!(head.status, 200 | 203 | 300 | 301 | 404 | 410)
+        {
+            // Not demanded: where the latest word of its server is kept for nobody, an older one is not either.
+            self.store.forget(&exchange.key, &exchange.head.fields);
+        }
         begin(exchange, &head, &fields, framing);
         if !method.is_safe() && matches!(head.status, 200..=399) {
             self.invalidate(id, &head);
@@ -150,6 +159,7 @@ impl HttpCache {
                 keeping.body.push(piece.clone());
             } else {
                 self.store.release(exchange.keeping.take().as_ref());
+                self.store.forget(&exchange.key, &exchange.head.fields);
             }
         }
         exchange.push_body(piece);

@@ -83,6 +83,19 @@ struct Entry {
     octets: u64,
 }
 
+impl Entry {
+    /// Forgets some variants. Their octets.
+    fn forget(&mut self, which: impl Fn(&Stored) -> bool) -> u64 {
+        let before = self.octets;
+        self.variants.retain(|v| {
+            let stays = !which(v);
+            self.octets -= if stays { 0 } else { v.octets() };
+            stays
+        });
+        before - self.octets
+    }
+}
+
 /// See the module.
 #[derive(Default, getset::CopyGetters)]
 pub(super) struct Store {
@@ -127,7 +140,7 @@ impl Store {
     /// Keeps an answer in place of the one for the same requests.
     pub(super) fn insert(&mut self, key: &Bytes, stored: Arc<Stored>) {
         if stored.octets() + key.len() as u64 > self.most {
-            return;
+            return self.remove(key);
         }
         self.next += 1;
         let next = self.next;
@@ -142,19 +155,16 @@ impl Store {
         self.uses.remove(&entry.used);
         self.uses.insert(next, key.clone());
         entry.used = next;
-        let mut gone = 0;
-        entry.variants.retain(|v| {
-            let stays = v.varying != stored.varying;
-            gone += if stays { 0 } else { v.octets() };
-            stays
-        });
+        self.octets -= entry.forget(|v| v.varying == stored.varying);
         if entry.variants.len() >= VARIANTS {
-            gone += entry.variants.remove(0).octets();
+            let gone = entry.variants.remove(0).octets();
+            entry.octets -= gone;
+            self.octets -= gone;
         }
         let came = stored.octets();
         entry.variants.push(stored);
-        entry.octets = entry.octets + came - gone;
-        self.octets = self.octets + came - gone;
+        entry.octets += came;
+        self.octets += came;
         self.make_room();
     }
 
@@ -179,6 +189,15 @@ impl Store {
         {
             let oldest = oldest.clone();
             self.remove(&oldest);
+        }
+    }
+
+    /// Forgets what would answer this request.
+    pub(super) fn forget(&mut self, key: &Bytes, request: &Fields) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        self.octets -= entry.forget(|v| policy::selects(&v.varying, request));
+        if entry.variants.is_empty() {
+            self.remove(key);
         }
     }
 

@@ -208,6 +208,65 @@ fn what_cannot_be_checked_is_used_stale_only_where_its_server_allows_it() {
 }
 
 #[test]
+fn an_answer_that_is_not_kept_leaves_no_older_one_to_be_used() {
+    let reload = "GET http://a/x HTTP/1.1\r\nHost: a\r\nCache-Control: no-cache\r\n\r\n";
+    let long = format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n10000\r\n{}\r\n0\r\n\r\n",
+        "x".repeat(0x1_0000)
+    );
+    for news in [
+        "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 3\r\n\r\nnew",
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2000000\r\n\r\nlong",
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+        &long,
+    ] {
+        let mut bench = on_bench(Config { max_object: airloom_base::units::Octets(10_000), ..config() });
+        ask(&mut bench, GET, FRESH);
+        assert!(ask(&mut bench, reload, news).1.is_some());
+        assert!(ask(&mut bench, GET, "").1.is_some(), "{:.60}", news);
+    }
+    // Errors of a server and parts are no news of what is there.
+    for (request, news) in [
+        (reload, "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"),
+        (
+            "GET http://a/x HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\n\r\n",
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\nh",
+        ),
+    ] {
+        let mut bench = on_bench(config());
+        ask(&mut bench, GET, FRESH);
+        assert!(ask(&mut bench, request, news).1.is_some());
+        assert_eq!(ask(&mut bench, GET, "").1, None, "{news}");
+    }
+    // Nothing that its server has said to be gone comes back when the server is down.
+    let mut bench = with_an_old_answer("Cache-Control: max-age=60\r\n");
+    ask(&mut bench, GET, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    let client = come(&mut bench);
+    bench.say(client, GET);
+    let (server, _) = bench.net.connected[2];
+    bench.event(server, SocketEvent::Closed(CloseReason::Refused));
+    assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
+}
+
+#[test]
+fn an_answer_that_is_not_kept_leaves_other_variants() {
+    let mut bench = on_bench(config());
+    let get =
+        |fields: &str| format!("GET http://a/x HTTP/1.1\r\nHost: a\r\nAccept-Language: {fields}\r\n\r\n");
+    let answer = |control: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nVary: Accept-Language\r\nContent-Length: 1\r\n\r\nx"
+        )
+    };
+    for language in ["de", "en"] {
+        ask(&mut bench, &get(language), &answer("max-age=60"));
+    }
+    ask(&mut bench, &get("de\r\nCache-Control: no-cache"), &answer("no-store"));
+    assert_eq!(ask(&mut bench, &get("en"), "").1, None);
+    assert!(ask(&mut bench, &get("de"), "").1.is_some());
+}
+
+#[test]
 fn answers_leave_in_the_order_of_their_requests() {
     let mut bench = on_bench(config());
     let client = come(&mut bench);
