@@ -18,7 +18,7 @@ use crate::lookup::Found;
 pub(super) type Key = (String, u16);
 
 /// Addresses of one server that are tried for one request.
-const TRIES: usize = 3;
+pub(super) const TRIES: usize = 3;
 
 /// What is known of a server.
 #[derive(Default)]

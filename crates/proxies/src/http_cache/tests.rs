@@ -915,6 +915,33 @@ fn a_tunnel_carries_octets_both_ways_and_ends() {
 }
 
 #[test]
+fn a_tunnel_is_tried_to_several_addresses_of_its_server() {
+    let addresses: Vec<_> = (1..6).map(|n| std::net::IpAddr::from([10, 0, 0, n])).collect();
+    let mut cache = HttpCache::new(config(), None).expect("settings");
+    cache.set_calendar(784_111_777);
+    let mut bench = AppBench::new(cache);
+    for refused in [1, 3] {
+        let client = come(&mut bench);
+        bench.say(client, "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n");
+        let question = bench.app.poll_lookup().expect("a question");
+        bench.call(|cache, cx, net| cache.handle_lookup(cx, net, question.id, Ok(addresses.clone())));
+        let before = bench.net.connected.len() - 1;
+        for n in 0..refused {
+            let (server, to) = bench.net.connected[before + n];
+            assert_eq!(to.ip(), addresses[n]);
+            bench.event(server, SocketEvent::Closed(CloseReason::Refused));
+        }
+        if let Some(&(server, to)) = bench.net.connected.get(before + refused) {
+            assert_eq!(to.ip(), addresses[refused]);
+            bench.event(server, SocketEvent::Opened);
+        }
+        let status = if refused == 1 { "200" } else { "502" };
+        assert!(bench.heard(client).starts_with(&format!("HTTP/1.1 {status} ")), "{refused}");
+        assert_eq!(bench.net.connected.len(), before + [2, 3][usize::from(refused == 3)]);
+    }
+}
+
+#[test]
 fn a_tunnel_that_ends_carries_what_was_on_its_way() {
     let tunnel = || {
         let mut bench = on_bench(config());

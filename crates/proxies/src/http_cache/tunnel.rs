@@ -1,12 +1,16 @@
 //! Tunnels (CONNECT): octets both ways, of which nothing is understood.
 //! A circle, of which `app.rs` says why.
 
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
 use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
 
 use super::answers;
 use super::app::{Asker, HttpCache};
 use super::client::Input;
 use super::exchange::{ExchangeId, Phase};
+use super::origins::TRIES;
 use super::target::Target;
 use crate::lookup::Found;
 use crate::relay::{Relay, Work as Reading};
@@ -16,6 +20,8 @@ use crate::relay::{Relay, Work as Reading};
 pub(super) struct Tunnel {
     id: ExchangeId,
     port: u16,
+    /// Where its server may be, the next to be tried first.
+    addresses: VecDeque<IpAddr>,
     /// The socket towards its server, once there is one.
     #[getset(get_copy = "pub(super)")]
     server: Option<SocketId>,
@@ -36,6 +42,7 @@ impl HttpCache {
         let mut tunnel = Tunnel {
             id,
             port: to.port,
+            addresses: VecDeque::new(),
             server: None,
             is_open: false,
             has_left: false,
@@ -63,14 +70,23 @@ impl HttpCache {
         let Some(client) = self.clients.get_mut(socket) else { return };
         let Some(tunnel) = client.tunnel.as_mut().filter(|t| t.server.is_none()) else { return };
         match found {
-            Ok(addresses) if !addresses.is_empty() => {
-                let server = net.connect(cx, (addresses[0], tunnel.port).into());
-                tunnel.server = Some(server);
-                self.tunnels.insert(server, socket);
+            Ok(addresses) => {
+                tunnel.addresses = addresses.into_iter().take(TRIES).collect();
+                self.try_tunnel(cx, net, socket, 502);
             }
-            Ok(_) => self.refuse_tunnel(cx, net, socket, 502),
             Err(why) => self.refuse_tunnel(cx, net, socket, why.status()),
         }
+    }
+
+    /// Connects to the next address of its server; where there is none, `status` is the answer.
+    fn try_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, status: u16) {
+        let Some(tunnel) = self.clients.get_mut(socket).and_then(|c| c.tunnel.as_mut()) else { return };
+        let Some(address) = tunnel.addresses.pop_front() else {
+            return self.refuse_tunnel(cx, net, socket, status);
+        };
+        let server = net.connect(cx, (address, tunnel.port).into());
+        tunnel.server = Some(server);
+        self.tunnels.insert(server, socket);
     }
 
     fn refuse_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, status: u16) {
@@ -147,7 +163,7 @@ impl HttpCache {
         }
         if !tunnel.is_open {
             self.counters.server_failed += 1;
-            return self.refuse_tunnel(cx, net, socket, if why == CloseReason::TimedOut { 504 } else { 502 });
+            return self.try_tunnel(cx, net, socket, if why == CloseReason::TimedOut { 504 } else { 502 });
         }
         if why == CloseReason::Finished {
             //= RFC 9110 (9.3.6): what it sent before its end is still on its way to the client.
