@@ -1,7 +1,9 @@
 //! `airloom browse`: the browser of the simulated network on this machine's TCP.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use airloom_apps::http_client::{Client, Config, Whereabouts};
@@ -22,11 +24,15 @@ pub enum CannotBrowse {
 }
 
 /// The browser; it connects to addresses that were looked up for it.
-struct Browser(Client);
+struct Browser {
+    client: Client,
+    /// The other addresses of hosts, by the first.
+    others: BTreeMap<IpAddr, Vec<IpAddr>>,
+}
 
 impl App for Browser {
     delegate! {
-        to self.0 {
+        to self.client {
             fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
             fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent);
             fn poll_timeout(&self) -> Option<Instant>;
@@ -40,6 +46,11 @@ impl App for Browser {
 impl Served for Browser {
     const LOOKS_UP: bool = true;
     const ENDS: bool = true;
+
+    fn others(&self, to: SocketAddr) -> Vec<SocketAddr> {
+        let others = self.others.get(&to.ip()).into_iter().flatten();
+        others.map(|ip| SocketAddr::new(*ip, to.port())).collect()
+    }
 }
 
 /// Loads what `settings` of `http-client` say, until all is loaded, `patience` is over or somebody stops it. `seed` decides what is drawn: the same
@@ -55,13 +66,61 @@ pub fn browse(settings: &Value, seed: u64, nagle: bool, patience: Duration) -> R
         return Err(CannotBrowse::Settings(ConfigError::at("tls", why)));
     }
     let server = config.server.clone();
-    let places = Whereabouts { server: server.as_deref(), host: "browser", resolve: &address };
+    let others = RefCell::new(BTreeMap::new());
+    let resolve = |name: &str| {
+        let mut found = addresses(name).into_iter();
+        let first = found.next()?;
+        others.borrow_mut().insert(first, found.collect());
+        Some(first)
+    };
+    let places = Whereabouts { server: server.as_deref(), host: "browser", resolve: &resolve };
     let stream = |purpose: &str| Stream::new(seed, &format!("browser.app.{purpose}"));
     let client = Client::new(config, &places, stream).map_err(CannotBrowse::Settings)?;
-    until_done(Browser(client), nagle, patience).map_err(CannotBrowse::System)
+    until_done(Browser { client, others: others.into_inner() }, nagle, patience).map_err(CannotBrowse::System)
 }
 
-/// The first address of a host.
-fn address(name: &str) -> Option<IpAddr> {
-    (name, 0).to_socket_addrs().ok()?.next().map(|at| at.ip())
+/// The addresses of a host, the best first.
+fn addresses(name: &str) -> Vec<IpAddr> {
+    let mut found: Vec<IpAddr> = Vec::new();
+    for at in (name, 0).to_socket_addrs().into_iter().flatten() {
+        if !found.contains(&at.ip()) {
+            found.push(at.ip());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_host_is_found_at_its_second_address() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut request = [0; 4096];
+            assert!(stream.read(&mut request).expect("a request") > 0);
+            stream
+                .write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                .expect("a client that listens");
+        });
+        let place = format!("twice:{port}");
+        let settings = json!({ "server": place, "pages": [["/"]] });
+        let config: Config = config::read(&settings).expect("settings");
+        let first = Ipv4Addr::new(127, 0, 0, 2);
+        let places = Whereabouts { server: Some(&place), host: "browser", resolve: &|_| Some(first.into()) };
+        let client = Client::new(config, &places, |purpose| Stream::new(1, purpose)).expect("a client");
+        let others = BTreeMap::from([(first.into(), vec![Ipv4Addr::LOCALHOST.into()])]);
+        let ended = until_done(Browser { client, others }, true, Duration::from_secs(60)).expect("a loop");
+        assert!(ended.is_done);
+        assert_eq!(ended.summary.values.get("failed"), Some(&0.0));
+        server.join().expect("a request");
+    }
 }

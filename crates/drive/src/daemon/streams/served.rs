@@ -23,6 +23,10 @@ pub trait Served: App {
     }
     /// What came of that.
     fn handle_lookup(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _id: u64, _found: Found) {}
+    /// Where else the server is whose address this is: tried in turn if nobody answers there.
+    fn others(&self, _to: SocketAddr) -> Vec<SocketAddr> {
+        Vec::new()
+    }
     /// No more clients come: connections on which nothing is under way may end.
     fn handle_stop(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
     /// Is nothing under way, so that a daemon that is to stop need not wait? No, if it cannot know.

@@ -97,22 +97,22 @@ async fn attend<A: Served + 'static>(core: Shared<A>, socket: SocketId) {
 
 /// Opens a connection, and attends to it.
 async fn open<A: Served + 'static>(core: Shared<A>, socket: SocketId, to: SocketAddr) {
-    let (patience, may) = {
+    let (patience, may, others) = {
         let core = core.borrow();
-        (core.connect, A::LOOKS_UP || core.net.may_connect(to))
+        (core.connect, A::LOOKS_UP || core.net.may_connect(to), core.app.others(to))
     };
     let connecting = async {
         if !may {
             return Err(CloseReason::Unreachable);
         }
-        let opening = async {
-            let new = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            new.connect(to).await
-        };
-        match tokio::time::timeout(patience, opening).await {
-            Ok(opened) => opened.map_err(|error| reason(&error)),
-            Err(_) => Err(CloseReason::TimedOut),
+        let mut opened = connect(to, patience).await;
+        for other in others {
+            if opened.is_ok() {
+                break;
+            }
+            opened = connect(other, patience).await;
         }
+        opened
     };
     let opened = tokio::select! {
         biased;
@@ -134,6 +134,17 @@ async fn open<A: Served + 'static>(core: Shared<A>, socket: SocketId, to: Socket
     };
     carry_out(&core, orders);
     attend(core, socket).await;
+}
+
+async fn connect(to: SocketAddr, patience: Duration) -> Result<TcpStream, CloseReason> {
+    let opening = async {
+        let new = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        new.connect(to).await
+    };
+    match tokio::time::timeout(patience, opening).await {
+        Ok(opened) => opened.map_err(|error| reason(&error)),
+        Err(_) => Err(CloseReason::TimedOut),
+    }
 }
 
 /// Finds the addresses of a name that may be connected to.
