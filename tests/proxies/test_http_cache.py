@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -303,6 +304,22 @@ def test_two_clients_never_hear_each_others_answers() -> None:
             thread.join()
         assert not wrong, wrong[:2]
         assert origin.connections <= 10
+
+
+def test_connections_to_servers_that_are_over_take_no_descriptors() -> None:
+    def last(connection: socket.socket, path: str, head: bytes) -> None:
+        connection.sendall(whole(path.encode(), "Connection: close"))
+
+    with between(last) as (proxy, origin):
+        descriptors = Path(f"/proc/{proxy.process.pid}/fd")
+        before = len(list(descriptors.iterdir()))
+        for number in range(20):
+            assert ask(proxy, origin, f"/{number}").endswith(f"/{number}".encode())
+        assert origin.connections == 20
+        until = time.monotonic() + 60
+        while len(list(descriptors.iterdir())) > before:
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def test_it_stops_at_once_when_connections_alone_are_left() -> None:

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_apps::fetch::FetchError;
-use airloom_apps::net::{Connections, Deadlines};
+use airloom_apps::net::{Alarm, Connections, Deadlines};
 use airloom_base::service::Passing;
 use airloom_base::{
     App, AppParts, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary,
@@ -46,6 +46,8 @@ pub struct HttpCache {
     calendar: Option<u64>,
     pub(super) clients: Connections<Client>,
     pub(super) servers: Connections<Server>,
+    /// Connections to servers of which our side is finished.
+    pub(super) leaving: Connections<Alarm>,
     pub(super) tunnels: Connections<SocketId>,
     pub(super) origins: BTreeMap<Key, Origin>,
     lookups: VecDeque<Lookup>,
@@ -89,6 +91,7 @@ impl HttpCache {
             calendar: None,
             clients: Connections::default(),
             servers: Connections::default(),
+            leaving: Connections::default(),
             tunnels: Connections::default(),
             origins: BTreeMap::new(),
             lookups: VecDeque::new(),
@@ -302,6 +305,8 @@ impl App for HttpCache {
             self.client_event(cx, net, socket, event);
         } else if self.servers.get_mut(socket).is_some() {
             self.server_event(cx, net, socket, event);
+        } else if self.leaving.get_mut(socket).is_some() {
+            self.leaving_event(cx, net, socket, event);
         } else {
             self.tunnel_event(cx, net, socket, event);
         }
@@ -318,10 +323,15 @@ impl App for HttpCache {
                 if self.deadlines.rings(cx.now, socket, &mut client.alarm) {
                     self.client_is_late(cx, net, socket);
                 }
-            } else if let Some(server) = self.servers.get_mut(socket)
-                && self.deadlines.rings(cx.now, socket, &mut server.alarm)
+            } else if let Some(server) = self.servers.get_mut(socket) {
+                if self.deadlines.rings(cx.now, socket, &mut server.alarm) {
+                    self.server_is_late(cx, net, socket);
+                }
+            } else if let Some(alarm) = self.leaving.get_mut(socket)
+                && self.deadlines.rings(cx.now, socket, alarm)
             {
-                self.server_is_late(cx, net, socket);
+                net.reset(cx, socket);
+                self.leaving.remove(socket);
             }
         }
         self.read_pending(cx, net);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use airloom_apps::net::Alarm;
-use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
+use airloom_base::{Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets};
 use airloom_content::http::v1::{BodyLength, Item, Limits, ResponseReader};
 
 use super::app::{HttpCache, Work};
@@ -165,7 +165,7 @@ impl HttpCache {
                 Step::Complete(id, stays) => {
                     self.pump_client(cx, net, id.0);
                     if !stays {
-                        net.finish(cx, socket);
+                        self.finish_server(cx, net, socket);
                         return self.forget_server(cx, net, socket, 502);
                     }
                     let Some(server) = self.servers.get_mut(socket) else { return };
@@ -327,6 +327,32 @@ impl HttpCache {
         Some(server)
     }
 
+    /// Finishes our side of a connection that carries no more requests. What still comes is thrown away, until the server has ended
+    /// as well, or takes too long.
+    fn finish_server(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        let mut alarm = std::mem::take(&mut server.alarm);
+        net.finish(cx, socket);
+        airloom_apps::net::drain(cx, net, socket);
+        self.deadlines.set(socket, &mut alarm, cx.now + self.config.server_timeout);
+        self.leaving.insert(socket, alarm);
+    }
+
+    /// Something happens on such a connection.
+    pub(super) fn leaving_event(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        event: SocketEvent,
+    ) {
+        if !matches!(event, SocketEvent::Closed(_)) {
+            airloom_apps::net::drain(cx, net, socket);
+        } else if let Some(alarm) = self.leaving.remove(socket) {
+            self.deadlines.forget(socket, &alarm);
+        }
+    }
+
     /// Nobody waits for what comes on it: it is not read to its end.
     pub(super) fn leave_server(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         net.reset(cx, socket);
@@ -355,7 +381,12 @@ impl HttpCache {
             }
             return;
         }
-        net.reset(cx, socket);
+        if self.servers.get_mut(socket).is_some_and(|server| server.in_flight.is_empty()) {
+            //= RFC 9112 (9.5): who closes for want of requests does so gracefully.
+            self.finish_server(cx, net, socket);
+        } else {
+            net.reset(cx, socket);
+        }
         self.forget_server(cx, net, socket, 504);
     }
 }

@@ -741,6 +741,33 @@ fn time_runs_out_for_everybody() {
 }
 
 #[test]
+fn connections_to_servers_that_are_of_no_more_use_end_gracefully() {
+    for (fields, seconds) in [("", 31), ("Connection: close\r\n", 0)] {
+        for ends in [true, false] {
+            let mut bench = on_bench(config());
+            let client = come(&mut bench);
+            bench.say(client, GET);
+            let server = bench.opened();
+            bench.say(server, format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 1\r\n\r\n1"));
+            bench.event(client, SocketEvent::Closed(CloseReason::Finished));
+            bench.wait(seconds);
+            assert!(bench.net.wire(server).finished && !bench.net.wire(server).reset, "{fields:?}");
+            assert_eq!(bench.app.sizes()[1], 0);
+            // What still comes is read, so that its end is seen.
+            bench.say(server, "farewell");
+            assert!(bench.net.wire(server).inbox.is_empty());
+            if ends {
+                bench.event(server, SocketEvent::Finished);
+                bench.event(server, SocketEvent::Closed(CloseReason::Finished));
+                assert_eq!(bench.app.poll_timeout(), None);
+            }
+            bench.wait(60);
+            assert_eq!(bench.net.wire(server).reset, !ends);
+        }
+    }
+}
+
+#[test]
 fn a_request_that_waits_for_a_connection_to_its_server_has_an_end() {
     let mut bench = on_bench(Config { server_connections: 1, ..config() });
     let (slow, waiting) = (come(&mut bench), come(&mut bench));
