@@ -25,19 +25,24 @@ impl Undecided {
     pub(super) fn new(config: &Config, now: Instant) -> Self {
         Undecided { octets: Vec::new(), deadline: now + config.idle_timeout }
     }
+
+    fn speaks_1(&self, call: &Call) -> Then {
+        let octets = Bytes::copy_from_slice(&self.octets);
+        Then::Become(Box::new(Connection::begun(call.config, call.now(), octets)))
+    }
 }
 
 impl Served for Undecided {
     /// Reads no more than it takes to know.
     fn handle(&mut self, call: &mut Call, event: SocketEvent) -> Then {
         loop {
-            let octets = || Bytes::copy_from_slice(&self.octets);
             if !PREFACE.starts_with(&self.octets) || event == SocketEvent::Finished {
-                return Then::Become(Box::new(Connection::begun(call.config, call.now(), octets())));
+                return self.speaks_1(call);
             }
             if self.octets.len() == PREFACE.len() {
                 call.counters.multiplexed += 1;
-                return Then::Become(Box::new(Multiplexed::new(call.config, call.now(), octets())));
+                let octets = Bytes::copy_from_slice(&self.octets);
+                return Then::Become(Box::new(Multiplexed::new(call.config, call.now(), octets)));
             }
             let Some(body) = call.net.read(call.cx, call.socket, PREFACE.len() - self.octets.len()) else {
                 return Then::Wait;
@@ -46,9 +51,9 @@ impl Served for Undecided {
         }
     }
 
-    /// Whoever says nothing is told nothing.
+    /// Whoever says nothing is told nothing but that it is over.
     fn timeout(&mut self, call: &mut Call) -> Then {
-        call.reset()
+        self.speaks_1(call)
     }
 
     fn deadline(&self) -> Instant {

@@ -184,6 +184,13 @@ fn an_idle_connection_is_closed_and_half_a_request_told_so() {
     let body =
         ask_with(Config::default(), "POST / HTTP/1.0\r\nContent-Length: 9\r\n\r\nabc", false, usize::MAX);
     assert_eq!(status(&body.a.text()), "408");
+    // So is one on which nothing was said that tells by which version.
+    for http in [Http::Http11, Http::Http2] {
+        let silent = ask_with(Config { http, ..Config::default() }, "", false, usize::MAX);
+        assert_eq!((silent.a.text().as_str(), silent.a.end), ("", Some(CloseReason::Finished)), "{http:?}");
+    }
+    let half = ask_with(Config { http: Http::Http2, ..Config::default() }, "PRI * HT", false, usize::MAX);
+    assert_eq!(status(&half.a.text()), "408");
 }
 
 #[test]
