@@ -1,7 +1,7 @@
 //! One connection of the server, or one stream of an association: which part of which exchange it is in.
 
 use airloom_base::{Body, Duration, Instant, SocketEvent};
-use airloom_content::http::message::RequestHead;
+use airloom_content::http::message::{RequestHead, Version};
 use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, RequestReader, persists};
 
 use bytes::Bytes;
@@ -162,7 +162,9 @@ impl Connection {
             _ => After::Close,
         };
         let has_body = framing.length != BodyLength::None;
-        if has_body && head.fields.list_has("expect", "100-continue") {
+        //= RFC 9110 (10.1.1): in a request of HTTP/1.0 it means nothing.
+        let waits = head.version >= Version::Http11 && head.fields.list_has("expect", "100-continue");
+        if has_body && waits {
             //= RFC 9110 (10.1.1): instead of asking for a body it will not use, a server answers and closes.
             return State::Answering(Response::to(config, head, After::Close));
         }

@@ -134,6 +134,14 @@ fn who_waits_for_100_continue_gets_the_answer_at_once() {
     let answer = ask("PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(status(&answer), "405");
     assert!(answer.contains("Connection: close"));
+    // HTTP/1.0 knows no such thing.
+    let post =
+        "POST /9 HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\na=b";
+    let answers = ask(&[post, "GET /7 HTTP/1.0\r\n\r\n"].concat());
+    assert!(
+        answers.contains("Content-Length: 9\r\n") && answers.contains("Content-Length: 7\r\n"),
+        "{answers}"
+    );
 }
 
 #[test]
