@@ -8,7 +8,7 @@ use super::flow::ReceiveWindow;
 use super::frame::{Frame, HEADER, Header, flag, kind};
 use super::hpack::Block;
 use super::input::Piece;
-use super::settings::ENABLE_PUSH;
+use super::settings::{ENABLE_PUSH, HEADER_TABLE_SIZE};
 use super::stream::Stream;
 use super::{Error, ErrorCode, Priority};
 use crate::http::budget::Budget;
@@ -299,6 +299,10 @@ impl Connection {
                 return Err(protocol("a server that takes pushes"));
             }
             self.peer.apply(*identifier, *value)?;
+            //= RFC 9113 (6.5.3): in their order. A table that was empty in between is empty.
+            if *identifier == HEADER_TABLE_SIZE {
+                self.writer.allow(*value);
+            }
         }
         let difference = i64::from(self.peer.initial_window_size) - i64::from(before.initial_window_size);
         if difference != 0 {
@@ -307,9 +311,6 @@ impl Connection {
                 let overflow = |code| Error::Connection(code, "a window above 2^31-1");
                 stream.send.shift(difference).map_err(overflow)?;
             }
-        }
-        if self.peer.header_table_size != before.header_table_size {
-            self.writer.allow(self.peer.header_table_size);
         }
         self.control(kind::SETTINGS, flag::ACK, 0, &[], true);
         Ok(Budget::owes(self.owed())?)

@@ -6,7 +6,7 @@ use super::error::{Error, ErrorCode, protocol};
 use super::flow::MOST;
 use super::frame::LEAST_MAX_FRAME;
 
-const HEADER_TABLE_SIZE: u16 = 0x1;
+pub(super) const HEADER_TABLE_SIZE: u16 = 0x1;
 pub(super) const ENABLE_PUSH: u16 = 0x2;
 const MAX_CONCURRENT_STREAMS: u16 = 0x3;
 const INITIAL_WINDOW_SIZE: u16 = 0x4;

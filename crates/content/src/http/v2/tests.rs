@@ -327,6 +327,18 @@ fn what_comes_behind_our_own_going_away_is_ignored() {
 }
 
 #[test]
+fn a_table_that_was_to_be_empty_for_a_moment_is_told_to_be() {
+    let mut server = Connection::server(Options::default());
+    hear(&mut server, [&PREFACE[..], &frame(4, 0, 0, &[]), &asks(1, 5)].concat());
+    assert!(server.respond(1, &ok(None), true));
+    let twice = frame(4, 0, 0, &[0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0x10, 0]);
+    hear(&mut server, [twice, asks(3, 5)].concat());
+    assert!(server.respond(3, &ok(None), true));
+    let (_, answer) = hear(&mut server, Vec::new());
+    assert_eq!(answer[9..], [0x20, 0x3f, 0xe1, 0x1f, 0x88], "down to 0 and up to 4096, then 200");
+}
+
+#[test]
 fn frames_that_break_rules_of_the_connection() {
     let settings =
         |id: u16, value: u32| frame(4, 0, 0, &[&id.to_be_bytes()[..], &value.to_be_bytes()].concat());
