@@ -5,9 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
@@ -69,6 +71,55 @@ def test_a_page_is_loaded_with_and_without_a_proxy_and_both_are_reported(tmp_pat
         assert seen.page.locator(".strip").count() == 2
         assert seen.page.locator(".strip .done img").count() == 2
         assert "umts-dch, http-cache" in seen.page.locator("table").inner_text()
+
+
+class Pictures(BaseHTTPRequestHandler):
+    """A page of 300 pictures."""
+
+    def do_GET(self) -> None:
+        page = "<!doctype html>" + "".join(f'<img src="{number}.svg">' for number in range(300))
+        text = page if self.path == "/" else '<svg xmlns="http://www.w3.org/2000/svg"/>'
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html" if self.path == "/" else "image/svg+xml")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_all_requests_of_a_page_are_seen(tmp_path: Path) -> None:
+    chromium = needs("chromium")
+    if find_spec("playwright") is None:
+        pytest.skip("playwright is not installed")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pictures)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    (shots := tmp_path / "shots").mkdir()
+    job = {
+        "url": f"http://127.0.0.1:{server.server_port}/",
+        "chromium": chromium,
+        "flags": ["--no-sandbox"],
+        "insecure": False,
+        "har": str(tmp_path / "load.har"),
+        "shots": str(shots),
+        "timeout_s": 60,
+    }
+    # Without a laboratory there is no gateway to be knocked at.
+    words = "import json, sys; from airloom.page_load import browser; browser.mark = lambda: 0.0; "
+    words += "print(json.dumps(browser.load(json.load(sys.stdin))))"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", words], input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=True
+        )
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    seen = json.loads(done.stdout)
+    assert seen["error"] is None
+    assert [request["status"] for request in seen["requests"]] == [200] * 301
 
 
 def two_servers(place: Path) -> tuple[Path, Path]:

@@ -61,6 +61,8 @@ def load(job: dict[str, Any]) -> dict[str, Any]:
             record_har_content="omit",
             ignore_https_errors=job["insecure"],
         )
+        # Of a page's requests a browser remembers 250 unless told.
+        context.add_init_script("performance.setResourceTimingBufferSize(100000)")
         page = context.new_page()
         session = context.new_cdp_session(page)
 
