@@ -198,6 +198,16 @@ def test_a_folder_is_its_pages_and_becomes_one_again(tmp_path: Path) -> None:
     assert page_sets.from_folder(tmp_path / "again/server").pages[0].objects[1:] == pages.pages[0].objects[1:]
 
 
+def test_links_are_style_sheets_by_a_word_in_capitals_or_not(tmp_path: Path) -> None:
+    rels = ("StyleSheet", "alternate stylesheet", "no-stylesheet", "icon")
+    for number in range(len(rels)):
+        (tmp_path / f"{number}.css").write_bytes(b"x")
+    links = [f'<link rel="{rel}" href="{number}.css">' for number, rel in enumerate(rels)]
+    (tmp_path / "index.html").write_text("".join(links))
+    (page,) = page_sets.from_folder(tmp_path).pages
+    assert [o.path for o in page.objects[1:]] == ["/0.css", "/1.css"]
+
+
 def test_what_a_page_names_that_can_be_no_file_is_left_out(tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "p?q#1%41").mkdir(parents=True)

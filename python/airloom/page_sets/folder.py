@@ -51,7 +51,7 @@ class _Named(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         said = dict(attrs)
         if tag == "link":
-            fetched = said.get("href") if "stylesheet" in (said.get("rel") or "") else None
+            fetched = said.get("href") if "stylesheet" in (said.get("rel") or "").lower().split() else None
         else:
             fetched = said.get("src") or said.get("background")
         if fetched:
