@@ -29,6 +29,10 @@ RUST = ["cargo", "test", "--workspace", "--exclude", "airloom-fuzz"]
 #: Of `airloom-drive`: half of the time of all the others, in which it mostly waits.
 WAITS = "sctp_peers"
 
+#: A Rust test cannot say that it was skipped: one that misses a peer or a right says so in a line of its own, by
+#: `airloom_testkit::skip`.
+SKIPPED = re.compile(r"SKIPPED ([\w-]+/\S+: .*)")
+
 #: Of pytest. Laboratories mostly wait: two workers more than processors keep those busy.
 WORKERS = (os.cpu_count() or 1) + 2
 
@@ -157,8 +161,7 @@ def main() -> int:
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", rust)
     passed, failed, ignored = (sum(int(r[i]) for r in results) for i in range(3))
 
-    # A Rust test cannot say that it was skipped: one that misses a peer or a right says so in a line of its own.
-    missing = re.findall(r"SKIPPED ([\w-]+/\S+: .*)", rust)
+    missing = SKIPPED.findall(rust)
 
     closing = python.rstrip().rsplit("\n", 1)[-1]
 

@@ -11,6 +11,7 @@ mod cases;
 mod damage;
 pub mod link;
 pub mod pair;
+mod skip;
 pub mod tshark;
 
 pub use app_bench::{AppBench, Memory, Wire};
@@ -18,3 +19,4 @@ pub use bench::{Bench, numbered};
 pub use cases::cases;
 pub use link::{End, Fate, Link, LinkConfig, LossPattern, Sent, lose, lose_data};
 pub use pair::{Host, Offered, Pair, hash_of};
+pub use skip::skip;
