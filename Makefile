@@ -100,7 +100,8 @@ nightly-peers: $(READY) # other people's programs
 	code=0; $(BIN)/python conformance/http3 || code=1; \
 	$(BIN)/airloom interop run -c airloom -s airloom,quic-go,aioquic --out target/interop/client || code=1; \
 	$(BIN)/airloom interop run -c quic-go,aioquic -s airloom --tries 3 --out target/interop/server || code=1; \
-	$(BIN)/airloom interop run -c quic-go,aioquic -s quic-go,aioquic --tries 3 --out target/interop/others || code=1; exit $$code
+	$(BIN)/airloom interop run -c quic-go,aioquic -s quic-go,aioquic --tries 3 --out target/interop/others || code=1; \
+	$(BIN)/python conformance/interop target/interop/client target/interop/server || code=1; exit $$code
 
 # Whole, in virtual time, by what users get: two to three times as quick as a debug build. Of those without programs the
 # verdicts are final: none contradicts the run that ships.

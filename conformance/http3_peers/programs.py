@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 AIOQUIC = [sys.executable, str(HERE / "aioquic_peer.py")]
@@ -123,6 +124,8 @@ class Client:
     command: Callable[[str, str, list[str]], list[str]]
     #: Does it ask for all of them at once?
     beside: bool = True
+    #: Why it cannot be tried, though all that it takes is there.
+    wrong: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,8 @@ class Server:
     env: dict[str, str] | None = None
     #: Does it go along with a client that moves?
     moves: bool = True
+    #: Why it cannot be tried, though all that it takes is there.
+    wrong: str = ""
 
 
 def package(name: str) -> str | None:
@@ -152,17 +157,27 @@ def said(*command: str) -> str | None:
     return found and found[0]
 
 
-def quic_go(folder: Path) -> tuple[str, str | None]:
-    """The program on quic-go, built from the Go module proxy, and its version if that was possible."""
+class Go(NamedTuple):
+    """The program on quic-go."""
+
+    program: str
+    #: If there is somebody to build it.
+    version: str | None
+    #: Why it could not be built.
+    wrong: str = ""
+
+
+def quic_go(folder: Path) -> Go:
+    """Built from the Go module proxy."""
     program = str(folder / "quic-go-peer")
     if shutil.which("go") is None:
-        return program, None
+        return Go(program, None)
+    (found,) = re.findall(r"quic-go/quic-go (v\S+)", (HERE / "go.mod").read_text())
     done = subprocess.run(["go", "build", "-o", program, "."], cwd=HERE, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stderr, file=sys.stderr)
-        return program, None
-    (found,) = re.findall(r"quic-go/quic-go (v\S+)", (HERE / "go.mod").read_text())
-    return program, found
+        return Go(program, found, f"go build: {(done.stderr.strip().splitlines() or [done.returncode])[-1]}")
+    return Go(program, found)
 
 
 def ours(bench: Bench, address: str) -> list[str]:
@@ -181,13 +196,18 @@ def get_by_ours(bench: Bench, address: str, port: str, files: list[str]) -> list
     return [*AIRLOOM, "h3", "get", *urls, "--into", str(bench.got), *trust]
 
 
-def clients(bench: Bench, go: tuple[str, str | None]) -> list[Client]:
+def clients(bench: Bench, go: Go) -> list[Client]:
     """Those that fetch files."""
     authority = str(bench.authority)
     own = [sys.executable, "-c"]
     return [
         Client("aioquic", package("aioquic"), lambda a, p, files: [*AIOQUIC, "get", a, p, *files]),
-        Client("quic-go", go[1], lambda a, p, files: [go[0], "get", f"https://{a}:{p}", *files]),
+        Client(
+            "quic-go",
+            go.version,
+            lambda a, p, files: [go.program, "get", f"https://{a}:{p}", *files],
+            wrong=go.wrong,
+        ),
         Client(
             "curl_cffi (libcurl, ngtcp2, nghttp3)",
             package("curl_cffi"),
@@ -211,7 +231,7 @@ def chromium(bench: Bench, address: str, port: str) -> list[str]:
     return ["chromium", *options, "--dump-dom", f"https://{NAME}:{port}/page.html"]
 
 
-def servers(bench: Bench, go: tuple[str, str | None]) -> list[Server]:
+def servers(bench: Bench, go: Go) -> list[Server]:
     """Those that serve files."""
     files = [str(bench.www), str(bench.certificate), str(bench.key)]
     # Told nothing, caddy puts an authority of its own among those that the system believes: this one has nothing of the
@@ -240,7 +260,7 @@ def servers(bench: Bench, go: tuple[str, str | None]) -> list[Server]:
 
     return [
         Server("aioquic", package("aioquic"), lambda a, p: [*AIOQUIC, "serve", *files, a, p]),
-        Server("quic-go", go[1], lambda a, p: [go[0], "serve", *files, f"{a}:{p}"]),
+        Server("quic-go", go.version, lambda a, p: [go.program, "serve", *files, f"{a}:{p}"], wrong=go.wrong),
         # Debian's has a quic-go that sends to the address of the handshake for good.
         Server("caddy (quic-go)", said("caddy", "version"), caddy, env, moves=False),
         Server(
