@@ -1,5 +1,6 @@
 """The examples of the documents work."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -105,3 +106,17 @@ def test_commands_in_documents_exist() -> None:
     }
     assert named
     assert named <= VERBS.keys()
+
+
+def test_tools_with_arguments_in_documents_and_messages_can_be_called_so() -> None:
+    call = re.compile(r"(?:(\S*python) )?\b((?:tools|conformance|integrations)/[\w./-]*\w)(?= --| \[?[A-Z]{3,}| \{)")
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    calls = [
+        (file, python, program)
+        for file in (*pages, *(ROOT / "tools").rglob("*.py"), *(ROOT / "python" / "airloom").rglob("*.py"))
+        for python, program in call.findall(file.read_text(encoding="utf-8"))
+    ]
+    assert len(calls) > 5
+    for file, python, program in calls:
+        assert (ROOT / program).is_file(), f"{file}: {program}"
+        assert python or os.access(ROOT / program, os.X_OK), f"{file}: {program} is no program without Python"

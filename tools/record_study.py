@@ -1,6 +1,6 @@
 """Writes expected/ of a study from a quick run: the verdicts that tests compare with, and the defaults they had.
 
-    tools/record_study.py NAME
+    .venv/bin/python tools/record_study.py NAME
 
 Run it when a change is meant to change verdicts, and look at the difference. A default that is not the recorded one is
 reported as chosen after the result, until this is run again; set `after_result = true` beside it to keep that said.
@@ -32,5 +32,5 @@ def main(name: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: tools/record_study.py NAME")
+        sys.exit("usage: .venv/bin/python tools/record_study.py NAME")
     main(sys.argv[1])

@@ -1,9 +1,11 @@
 """Makes docs/replications from the full runs that ship with the package.
 
-    tools/replications.py                  writes the pages
-    tools/replications.py --check          fails if a page is out of date, or a run is not one of today's claims
-    tools/replications.py --take NAME DIR  takes the full run in DIR (runs/studies/NAME/full) as the one that ships
-    tools/replications.py --same NAME DIR  fails if a verdict of the full run in DIR contradicts the one that ships
+    .venv/bin/python tools/replications.py [OPTION]
+
+                     writes the pages
+    --check          fails if a page is out of date, or a run is not one of today's claims
+    --take NAME DIR  takes the full run in DIR (runs/studies/NAME/full) as the one that ships
+    --same NAME DIR  fails if a verdict of the full run in DIR contradicts the one that ships
 
 `make replications` is the first; CI has the second, `make nightly` the last.
 """

@@ -1,4 +1,4 @@
-"""Is the wheel one that anybody can use? `tools/wheel_check.py WHEEL...`: a fresh environment, no compiler, pytest.
+"""Can anybody use the wheel? `python tools/wheel_check.py WHEEL...`: a fresh environment, no compiler, pytest.
 
 It is installed from binary packages alone, with the programs of the environment and of nothing else to be found; then
 pytest has to find the fixture `airloom`, and a child process of a test has to be behind the link.

@@ -62,11 +62,14 @@ def current(study: Study) -> Document:
     """The run that ships, with today's words. Raises `UsageError` if it was judged by other claims than today's."""
     found = document.shipped(study)
     if found is None:
-        raise UsageError(f"no full run of {study.name} ships: tools/replications.py --take {study.name} DIR")
+        raise UsageError(
+            f"no full run of {study.name} ships: .venv/bin/python tools/replications.py --take {study.name} DIR"
+        )
     if found["claims_digest"] != digest(study):
         raise UsageError(
             f"the run of {study.name} that ships was judged by other claims or defaults than today's: "
-            f"airloom study run {study.name}; tools/replications.py --take {study.name} runs/studies/{study.name}/full"
+            f"airloom study run {study.name}; "
+            f".venv/bin/python tools/replications.py --take {study.name} runs/studies/{study.name}/full"
         )
     return _of_today(study, found)
 
