@@ -139,10 +139,10 @@ def slowness(numbers: dict[str, float]) -> float | None:
 
 
 def scaled(name: str, value: float | None, factor: float | None) -> float | None:
-    """`value` as it would be on the reference machine; counts and sizes are the same on any."""
+    """`value` as it would be on the reference machine; counts and sizes are the same on any, rates are not."""
     if value is None:
         return None
-    if name.endswith(".realtime_factor"):
+    if name.endswith((".realtime_factor", ".packets_per_s")):
         return value * factor if factor else None
     if name.endswith(".cpu_s"):
         return value / factor if factor else None
@@ -175,7 +175,8 @@ def reference(numbers: dict[str, float]) -> str:
 Debian's ns-3 0.669 s: 0.020 s for a means 2.6 and 33 times as fast as those. This machine took
 **{factor:.2f} times** as long for the same programs, run in turns with ours (geometric mean of
 {each}).
-The last two columns are the seconds divided by that; instructions and memory are what they are."""
+The last two columns are the seconds divided by that, and what is done in one of them times that; instructions and
+memory are what they are."""
 
 
 def goals(numbers: dict[str, float], wanted: list[tuple[str, str, float, float, bool]]) -> str:
