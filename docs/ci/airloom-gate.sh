@@ -4,8 +4,9 @@ set -eu
 file=${1:-gates.toml}
 
 command -v airloom >/dev/null || {
+    : "${AIRLOOM_PACKAGE:?airloom is not installed: say which wheel, or the URL of one}"
     python3 -m venv .airloom
-    .airloom/bin/pip install --quiet "${AIRLOOM_PACKAGE:-airloom}"
+    .airloom/bin/pip install --quiet "$AIRLOOM_PACKAGE"
     PATH="$PWD/.airloom/bin:$PATH"
 }
 

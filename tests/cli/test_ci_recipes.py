@@ -87,3 +87,27 @@ def test_a_runner_without_namespaces_passes_over_what_needs_them_or_says_3(place
         assert "unsupported" in done.stdout
         assert "pass" in done.stdout
         assert "skipped" in (place / "airloom-junit.xml").read_text()
+
+
+def test_where_airloom_is_missing_it_is_installed_from_what_is_named_and_from_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    # An environment of Python, and in it an installer and a program that say how they are called.
+    for name in ("bin/python3", ".airloom/bin/pip", ".airloom/bin/airloom"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('#!/bin/sh\necho "${0##*/}" "$@"\n')
+        (tmp_path / name).chmod(0o755)
+
+    def gate(**variables: str) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": str(tmp_path / "bin"), **variables}
+        command = ["/bin/sh", str(CI / "airloom-gate.sh")]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+    done = gate()
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "AIRLOOM_PACKAGE: airloom is not installed" in done.stderr
+    done = gate(AIRLOOM_PACKAGE="dist/airloom.whl")
+    assert done.returncode == 0, done.stderr
+    made, installed, called = done.stdout.splitlines()
+    assert (made, installed) == ("python3 -m venv .airloom", "pip install --quiet dist/airloom.whl")
+    assert called.startswith("airloom gate gates.toml --junit ")
