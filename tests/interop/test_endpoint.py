@@ -12,6 +12,7 @@ from airloom.interop import matrix, runner
 from airloom.interop.cases import CASES
 from airloom.interop.endpoint import Endpoint, find, read, shipped
 from airloom.interop.runner import FAILED, SUCCEEDED, Outcome, Played, chosen, document
+from tests.cli.shell import inside
 
 
 def written(folder: Path, text: str) -> Endpoint:
@@ -157,3 +158,19 @@ def test_a_laboratory_that_breaks_is_one_failure_and_the_other_cases_are_played(
     cases = [case for case in CASES if case.name in ("handshake", "transfer")]
     played = runner.run([one], [one], cases, tmp_path / "out", seed=1, scenario=None, tries=1, say=print, told=print)
     assert [(done.result, done.why) for done in played] == [(FAILED, "a process of it was killed"), (SUCCEEDED, "")]
+
+
+def test_two_files_of_one_name_are_refused_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text('name = "aioquic"\n[client]\ncommand = ["false"]\n[server]\ncommand = ["false"]\n')
+    for client, server in (
+        ("aioquic,mine.toml", "aioquic"),
+        ("aioquic", "aioquic,mine.toml"),
+        ("mine.toml", "aioquic"),
+    ):
+        done = inside("interop", "run", "-c", client, "-s", server, "-t", "handshake", "--out", "out")
+        assert done.code == 2
+        assert "are both called aioquic" in done.err
+    assert not Path("out").exists()

@@ -53,7 +53,15 @@ def run(
     from airloom.places import new_place
 
     cases = runner.chosen(tests)
-    clients, servers = ([find(name) for name in _names(given)] for given in (client, server))
+    # Twice the same file is once.
+    clients, servers = (list({e.file: e for e in map(find, _names(given))}.values()) for given in (client, server))
+    files: dict[str, Path] = {}
+    for each in (*clients, *servers):
+        other = files.setdefault(each.name, each.file)
+        if other != each.file:
+            raise UsageError(
+                f"{quoted(other)} and {quoted(each.file)} are both called {each.name}: change `name` in one"
+            )
     if scenario is not None and not Path(scenario).is_file():
         words.parse(scenario)
     place = out or new_place("interop", "-".join([*(e.name for e in clients), *(e.name for e in servers)])[:60])
