@@ -1,7 +1,10 @@
+import re
+
 import pytest
 
 import airloom as al
 from airloom import reference
+from tests.documents import ROOT
 
 
 @pytest.mark.parametrize(
@@ -28,3 +31,12 @@ def test_addresses_that_are_not_written_are_those_of_the_networks() -> None:
     assert reference.addresses(many, "mobile")[999] == "10.5.3.233"
     assert reference.addresses(many, "mobile[999]") == reference.addresses_of_all(many)["mobile[999]"] == ["10.5.3.233"]
     assert reference.addresses(many, "gateway")[0] == "10.5.0.1"
+
+
+def test_the_comparison_of_tcp_names_settings_and_profiles_of_today() -> None:
+    page = (ROOT / "docs" / "reference" / "tcp-comparison.md").read_text(encoding="utf-8")
+    (without,) = re.findall(r"^No effect on these links .*$", page, re.MULTILINE)
+    named = set(re.findall(r"^\| `([\w.]+)`: ", page, re.MULTILINE)) | set(re.findall(r"`([\w.]+)`", without))
+    assert len(named) > 30
+    keys = {key.name for key in reference.keys("transports", "tcp")}
+    assert {name for name in named if name.partition(".")[0] not in keys} == set()

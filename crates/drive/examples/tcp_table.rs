@@ -180,7 +180,10 @@ fn main() -> Result<()> {
     let schema = (entry.schema)().to_value();
     let profiles = schema["x-profiles"].as_object().ok_or("no profiles")?;
     println!("# TCP on the same link\n");
-    println!("<!-- Generated: `tools/tcp-table`. -->\n");
+    println!(
+        "<!-- Generated: `tools/tcp-table`. Takes minutes, so nothing calls it: run it where a controller, a profile or a \
+         default of TCP has changed. -->\n"
+    );
     println!(
         "Seconds to fetch {SIZE} over one connection, request included: median over {seeds} seeds, and where the median of\n\
          all seeds lies with 95 %. A link without losses gives every seed the same time. Both hosts have the same TCP;\n\
