@@ -73,6 +73,7 @@ RANDOM_TESTS := bodies html_pages tcp_episodes tcp_garbage tcp_linux tcp_propert
 
 nightly: build ## the long tests, some two hours; each part is a target of its own: nightly-rust, -python, -clocks, ...
 	-@tools/peers test http3 runners
+	-@$(MAKE) --no-print-directory --keep-going $(VENV)/stamp-peers $(VENV)/stamp-docs
 	@$(BIN)/python -m tools.nightly
 
 # Each part does all that it has to do, whatever of it fails.
@@ -92,10 +93,8 @@ nightly-python: $(READY) # the slow ones, and more kills
 
 # Clients of others have three tries: where a third is lost, aioquic has waited 60 s for its own server, and quic-go gives a
 # handshake ten seconds, in which the library's probes are few.
-nightly-peers: $(READY) # other people's programs
+nightly-peers: $(READY) $(VENV)/stamp-peers # other people's programs
 	-@tools/peers http3
-	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
-	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
 	@rm -rf target/interop; mkdir -p target/interop
 	code=0; $(BIN)/python conformance/http3 || code=1; \
 	$(BIN)/airloom interop run -c airloom -s airloom,quic-go,aioquic --out target/interop/client || code=1; \
@@ -141,10 +140,8 @@ docs: develop ## generate docs/reference, and the Rust reference into target/doc
 	$(BIN)/python tools/reference.py
 	$(RUSTDOC)
 
-site: $(READY) ## all documents and references as one site that needs no network: target/site/html/index.html
+site: $(READY) $(VENV)/stamp-docs ## all documents and references as one site that needs no network: target/site/html/index.html
 	$(RUSTDOC) --quiet
-	@$(PYTHON) tools/requirements.py docs > $(VENV)/docs.txt
-	@$(BIN)/python -m pip install --quiet -r $(VENV)/docs.txt
 	@$(BIN)/python -m tools.site.make
 
 replications: develop ## write docs/replications from the full runs of the studies that ship
@@ -175,4 +172,10 @@ $(VENV)/stamp: pyproject.toml tools/requirements.py
 $(VENV)/stamp-tests: $(VENV)/stamp
 	@$(PYTHON) tools/requirements.py test lint > $(VENV)/requirements-tests.txt
 	@tools/patient "installing what the tests need into $(VENV), about a minute" -- $(BIN)/pip install -r $(VENV)/requirements-tests.txt
+	@touch $@
+
+# What one part each takes besides. `make nightly` has it before tests run.
+$(VENV)/stamp-peers $(VENV)/stamp-docs: $(VENV)/stamp-%: $(VENV)/stamp-tests
+	@$(PYTHON) tools/requirements.py $* > $(VENV)/$*.txt
+	@$(BIN)/python -m pip install --quiet -r $(VENV)/$*.txt
 	@touch $@

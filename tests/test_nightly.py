@@ -109,3 +109,10 @@ def test_every_part_is_a_target_of_the_makefile() -> None:
     read = subprocess.run(["make", "-pn", "menu"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     (listed,) = re.findall(r"^NIGHTLY := (.*)$", read, re.MULTILINE)
     assert sorted(listed.split()) == sorted(f"nightly-{part}" for part in nightly.PARTS)
+
+
+def test_parts_install_nothing_into_the_environment_that_others_run_in() -> None:
+    rules = re.split(r"\n(?=\S)", (ROOT / "Makefile").read_text())
+    parts = [rule for rule in rules if re.match(r"(nightly-[a-z]+|\$\((SIMULATED|MEASURED)\)|site):", rule)]
+    assert len(parts) > 8
+    assert [part for part in parts if "pip install" in part] == []
