@@ -13,7 +13,7 @@ from airloom.errors import Interrupted, UsageError
 from airloom.fields import did_you_mean
 from airloom.folder import Folder, Progress
 from airloom.places import new_place
-from airloom.run import metadata, save
+from airloom.run import check, metadata, save
 
 if TYPE_CHECKING:
     from airloom import _core
@@ -110,8 +110,9 @@ def emulate(
 ) -> tuple[Run, int]:
     """Runs `command` in the first real host; the run, and the command's exit code.
 
-    Without a command the run ends when the scenario says. `run.summary["valid"]` is 0 if packets left the model too
-    late for the figures to be believed. `meter` is told ten times a second what goes over the links. `ready` gets what
+    With a command the run lasts as long as that does; without one it ends when the scenario says, and raises `RunError`
+    if its applications are not done within `run.limit`. `run.summary["valid"]` is 0 if packets left the model too late
+    for the figures to be believed. `meter` is told ten times a second what goes over the links. `ready` gets what
     changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`). Programs find
     `QLOGDIR` (`told`). Without `out` each run has a folder of its own; `force` replaces what another one left in `out`.
     """
@@ -134,6 +135,7 @@ def emulate(
             )
         if results.outcome == "stopped":
             raise Interrupted(f"{scenario.name}: interrupted, nothing was written")
+        check(scenario, results)
         code = results.exit_code or 0
         made = keep(controls[0] if controls else None, folder)
         more = {"outcome": results.outcome, "run_command": words, "exit_code": results.exit_code, **made}

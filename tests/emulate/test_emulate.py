@@ -69,6 +69,21 @@ def test_the_exit_code_of_the_command_is_passed_on(command: list[str], code: int
     assert airloom("emulate", "wireline", "--", *command).code == code
 
 
+def test_the_command_is_waited_for_however_long_the_run_says_that_it_lasts(wire: Path) -> None:
+    wire.write_text(wire.read_text().replace('mobile = { app = "ping" }', "mobile = { real = true }"))
+    done = airloom("emulate", wire, "--set", "run.limit=100ms", "--out", "result", "--", "sh", "-c", "sleep 1; exit 7")
+    assert done.code == 7, done.err
+    manifest = al.Run("result").manifest
+    assert (manifest["outcome"], manifest["exit_code"]) == ("complete", 7)
+
+
+def test_applications_that_are_not_done_within_the_limit_are_an_error(wire: Path, tmp_path: Path) -> None:
+    scenario = al.load(wire, {"run.limit": "100ms"}, real=["origin"])
+    with pytest.raises(al.RunError, match=r"not done within run\.limit = 100ms"):
+        scenario.emulate(out=tmp_path / "result")
+    assert not (tmp_path / "result").exists()
+
+
 def test_json_is_one_document_and_the_command_prints_elsewhere() -> None:
     done = airloom("emulate", "wireline", "--json", "--", "echo", "hello")
     answer = json.loads(done.out)

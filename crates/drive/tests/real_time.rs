@@ -298,6 +298,18 @@ fn without_a_command_a_run_lasts_as_long_as_it_says() {
 }
 
 #[test]
+fn a_command_is_waited_for_however_long_the_run_says_that_it_lasts() {
+    let Some(_guard) = laboratory("real_time::command", &[]) else { return };
+    let command = ["sh", "-c", "sleep 0.5; exit 7"].map(str::to_owned);
+    let time = Duration::from_millis(50);
+    for until in [Until::Done { limit: time }, Until::Elapsed(time)] {
+        let (mut world, ..) = wire(Origin::Real);
+        let report = real_time::run(&mut world, Some(&command), until, |_, _| true).unwrap();
+        assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(7)));
+    }
+}
+
+#[test]
 fn a_scenario_without_real_hosts_cannot_be_emulated() {
     let mut b = Builder::new(1);
     b.host("lonely");

@@ -8,10 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 
-use airloom_base::Duration;
 use airloom_drive::real_time::hosts::{Outside, Program};
-use airloom_drive::real_time::{self, Files, Hosts};
-use airloom_drive::virtual_time::Until;
+use airloom_drive::real_time::{self, FOR_EVER, Files, Hosts};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -28,9 +26,6 @@ pub struct PyLab {
     control: real_time::Control,
     engine: Engine,
 }
-
-/// A laboratory without a command lasts until it is stopped: longer than any machine is up.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 #[pymethods]
 impl PyLab {
@@ -49,11 +44,10 @@ impl PyLab {
         let run_id = scenario.run_id("real");
         let files = folder.map(|folder| Files { folder, metadata, run_id });
         let run = move |tell: Sender<_>, stop: &AtomicBool| {
-            let until = Until::Elapsed(FOR_EVER);
             let ready = move |hosts, control| drop(tell.send((hosts, control)));
             let go_on = |_, _, _: &_| !stop.load(Ordering::Relaxed);
             let lan = lan.as_deref();
-            real_time::emulate_and_tell(&understood, lan, None, until, files.as_ref(), ready, go_on)
+            real_time::emulate_and_tell(&understood, lan, None, FOR_EVER, files.as_ref(), ready, go_on)
         };
         let (engine, (hosts, control)) = Engine::start(py, run)?;
         Ok(PyLab { hosts: Mutex::new(Some(hosts)), control, engine })

@@ -141,6 +141,7 @@ impl Engine {
         // Applications that need time are what a run without a command waits for. If there are none, and no
         // command, it goes on until the caller stops it or the time is over.
         let wait_for_apps = wait_for_apps && !end_is_success && !world.is_finished();
+        let end_is_success = end_is_success || !wait_for_apps;
         loop {
             let at = self.clock.now();
             let before = self.octets;

@@ -87,6 +87,9 @@ pub use report::{Report, Verdict};
 /// How often the caller has a look, records or not.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// What lasts until somebody ends it: longer than any machine is up.
+pub const FOR_EVER: Until = Until::Elapsed(Duration::from_secs(100 * 365 * 86_400));
+
 /// Moves the calling process into a user namespace of its own, with the rights to make laboratories and to enter their
 /// hosts, for itself and for the programs that it becomes. Outside of laboratories it has a network of its own with
 /// nothing but loopback. The kernel refuses it to a process with several threads.
@@ -167,6 +170,7 @@ fn run_and_tell(
         }
     }
     let sockets = std::mem::take(&mut laboratory.ports);
+    let until = if command.is_some() { FOR_EVER } else { until };
     let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), keep_awake, called)?;
     ready(Hosts::new(&keeper), engine.shared());
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();

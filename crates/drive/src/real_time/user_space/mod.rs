@@ -24,13 +24,13 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::thread;
 
-use airloom_base::{App, Duration, Instant};
+use airloom_base::{App, Instant};
 use airloom_world::scenario::Scenario;
 use tokio::sync::watch;
 
-use super::{Control, Error, LOOK, Report, clock, engine, pace};
+use super::{Control, Error, FOR_EVER, LOOK, Report, clock, engine, pace};
 use crate::run::{DriveError, Results};
-use crate::virtual_time::{Outcome, Until};
+use crate::virtual_time::Outcome;
 use bridge::{Bridge, Door, MOST};
 
 /// A port that clients come to, and where it leads.
@@ -80,9 +80,6 @@ pub struct Ends<'a> {
     pub address: IpAddr,
 }
 
-/// Longer than any machine is up.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
-
 /// Leads what comes to `listening` over the network of `scenario`, whose hosts are all simulated, until `go_on` says no more: it is
 /// asked ten times a second. `ready` gets what changes the links.
 pub fn forward(
@@ -101,8 +98,7 @@ pub fn forward(
     let mut world = scenario.build_with(edges)?;
     let mut records = world.records().counterpart();
     let taken = std::mem::take(&mut world);
-    let engine =
-        engine::start(taken, Vec::new(), Until::Elapsed(FOR_EVER), false, scenario.run.keep_awake, called)?;
+    let engine = engine::start(taken, Vec::new(), FOR_EVER, false, scenario.run.keep_awake, called)?;
     let shared = engine.shared();
     let (end, over) = watch::channel(false);
     let theirs = Arc::clone(&shared);
