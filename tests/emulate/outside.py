@@ -36,6 +36,11 @@ class Machine:
         """Use `world`."""
         self.name = name
 
+    @property
+    def server(self) -> Machine:
+        """The one that the server is on, a stranger on this one's network."""
+        return Machine(self.name.replace("al-m-", "al-s-"))
+
     def user(self, user: User, tun: str | None = "666", **files: Path) -> User:
         """The user, on this machine; `files` are other contents of files in /etc, such as `hosts`."""
         wrapper = ["unshare", "--mount", "sh", "-c", TUN.format(mode=tun), "sh"] if tun else []

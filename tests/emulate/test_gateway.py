@@ -41,7 +41,7 @@ class Phone(Machine):
     def __init__(self, machine: Machine, folder: Path) -> None:
         super().__init__(machine.name.replace("al-m-", "al-p-"))
         self.machine = machine
-        self.provider = Machine(machine.name.replace("al-m-", "al-s-"))
+        self.provider = machine.server
         self._script = folder / "got"
         self._script.write_text(SCRIPT)
         self._script.chmod(0o755)

@@ -1,5 +1,6 @@
 """`--outside`: a way to the outside world, which here is a server in a namespace of its own."""
 
+import ipaddress
 import json
 import os
 import random
@@ -16,7 +17,7 @@ import airloom as al
 from airloom._core import DriveError
 from tests.conftest import needs
 from tests.emulate.conftest import ALL_CLOSED, PATIENCE_S
-from tests.emulate.outside import MACHINE, OCTETS, SERVER, SERVER_V6, Machine, world
+from tests.emulate.outside import MACHINE, MACHINE_V6, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
 from tests.emulate.test_kills import KILLS, marked, own_processes
 
@@ -67,6 +68,32 @@ def test_the_outside_is_reached_through_the_link_and_nothing_is_left(there: User
     flow = next(row for row in rows if row["dst"] == f"{SERVER}:80")
     assert (flow["proto"], flow["end"]) == ("tcp", "finished")
     assert flow["app_bytes_down"] >= OCTETS
+    assert machine.becomes(before)
+
+
+def test_strangers_on_the_network_do_not_come_in_by_the_way_out(there: User, machine: Machine) -> None:
+    if there.name == "plain":
+        return  # nothing of the machine forwards for it
+    before = machine.quiet()
+    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--loopback", "8000"]
+    with there.popen([*words, "--", "sh", "-c", f"{FETCH}; exec sleep 1000"]) as process:
+        assert process.stdout
+        # Answers come in, and somebody listens at the exit.
+        assert process.stdout.readline().split()[0] == str(OCTETS)
+        lines = [line.split() for line in machine.run("ip", "-o", "address").splitlines()]
+        pairs = [fields[3] for fields in lines if fields[1].startswith("airloom")]
+        exits = [str(ipaddress.ip_interface(pair).ip + 1) for pair in pairs if not pair.startswith("fe80:")]
+        for network, via in (("100.64.0.0/10", MACHINE), ("fd61:6972:6c6f:6f6d::/64", MACHINE_V6)):
+            machine.server.run("ip", "route", "replace", network, "via", via)
+        connect = "curl -sS -m 2 --connect-timeout 2 -o /dev/null -w %{time_connect} telnet://"
+        tried = {}
+        for address in exits:
+            at = f"[{address}]" if ":" in address else address
+            tried[address] = machine.server.run("sh", "-c", f"{connect}{at}:8000 < /dev/null; true")
+        process.terminate()
+        process.communicate(timeout=60)
+    assert tried
+    assert all(float(connected) == 0 for connected in tried.values()), tried
     assert machine.becomes(before)
 
 

@@ -38,6 +38,10 @@ const NETWORK_HEADER: u32 = 1;
 const PROTOCOL: u32 = 1;
 const INPUT_INTERFACE: u32 = 4;
 const OUTPUT_INTERFACE: u32 = 5;
+/// `NFT_CT_STATE`, and two of its values: what belongs to no connection, and what begins one (`NF_CT_STATE_INVALID_BIT`,
+/// `NF_CT_STATE_BIT(IP_CT_NEW)`). Neighbours of IPv6 ask for each other outside of all connections, which is none of these.
+const CONNECTION_STATE: u32 = 0;
+const INVALID_OR_NEW: u32 = 1 | 1 << 3;
 /// `NFT_CMP_EQ`, `NFT_CMP_NEQ`
 const EQUAL: u32 = 0;
 const NOT_EQUAL: u32 = 1;
@@ -106,6 +110,20 @@ pub(super) fn what_leaves_by(interface: u32) -> io::Result<()> {
     made.map(drop)
 }
 
+/// Throws away what comes by the interface with this index, of both families, but for answers to what left by it; for as
+/// long as the calling process's namespace lasts.
+pub(super) fn only_answers_by(interface: u32) -> io::Result<()> {
+    let made = install("airloom-only-answers", BOTH, Owner::Namespace, &ARRIVING, |m| {
+        m.meta(INPUT_INTERFACE);
+        m.compare(EQUAL, &interface.to_ne_bytes());
+        m.connection(CONNECTION_STATE);
+        m.mask(INVALID_OR_NEW);
+        m.compare(NOT_EQUAL, &0_u32.to_ne_bytes());
+        m.throw_away();
+    });
+    made.map(drop)
+}
+
 /// Every frame that comes by `device` goes out by the one with index `to`, and nobody else of this namespace gets it;
 /// until the socket closes. An error if there is a `table` of this name already.
 pub(in crate::real_time) fn redirect(table: &str, device: &str, to: u32) -> io::Result<OwnedFd> {
@@ -120,7 +138,7 @@ pub(in crate::real_time) fn redirect(table: &str, device: &str, to: u32) -> io::
 pub(in crate::real_time) fn close(device: &str) -> io::Result<OwnedFd> {
     install(&format!("airloom-{device}-closed"), FRAMES, Owner::Socket, &arriving(device, 1), |m| {
         m.frames_of_the_network();
-        m.immediate(VERDICT, |m| m.nest(2 | NESTED, |m| m.number(1, DROP)));
+        m.throw_away();
     })
 }
 
@@ -147,7 +165,7 @@ pub(super) fn only_from(device: u32, network: Prefix) -> io::Result<()> {
         if !link.is_empty() {
             m.compare(NOT_EQUAL, link);
         }
-        m.immediate(VERDICT, |m| m.nest(2 | NESTED, |m| m.number(1, DROP)));
+        m.throw_away();
     });
     made.map(drop)
 }
@@ -180,6 +198,28 @@ impl Message {
             m.number(1, REGISTER);
             m.number(2, key);
         });
+    }
+
+    fn connection(&mut self, key: u32) {
+        self.expression(b"ct\0", |m| {
+            m.number(1, REGISTER);
+            m.number(2, key);
+        });
+    }
+
+    /// Leaves these bits of the number that is loaded.
+    fn mask(&mut self, bits: u32) {
+        self.expression(b"bitwise\0", |m| {
+            m.number(1, REGISTER);
+            m.number(2, REGISTER);
+            m.number(3, 4);
+            m.nest(4 | NESTED, |m| m.attribute(1, &bits.to_ne_bytes()));
+            m.nest(5 | NESTED, |m| m.attribute(1, &[0; 4]));
+        });
+    }
+
+    fn throw_away(&mut self) {
+        self.immediate(VERDICT, |m| m.nest(2 | NESTED, |m| m.number(1, DROP)));
     }
 
     fn compare(&mut self, how: u32, value: &[u8]) {
@@ -295,8 +335,16 @@ fn results(mut answer: &[u8]) -> io::Result<usize> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "real connections are what the rules are for")]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use nix::sched::{CloneFlags, unshare};
+
     use super::*;
+    use crate::real_time::netlink::{LOOPBACK, Netlink};
 
     fn answer(code: i32) -> Vec<u8> {
         let mut octets = vec![0; 36];
@@ -313,6 +361,43 @@ mod tests {
         assert_eq!(error.raw_os_error(), Some(libc::EPERM));
         for cut in 0..20 {
             assert_eq!(results(&answer(0)[..cut]).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn answers_come_by_a_way_out_and_nothing_new_does() {
+        let tried = std::thread::spawn(|| -> io::Result<_> {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            Netlink::open()?.set_up(LOOPBACK, true)?;
+            // With it the kernel begins to follow connections here.
+            what_leaves_by(LOOPBACK + 1)?;
+            let patience = Duration::from_millis(300);
+            let mut opened = Vec::new();
+            for address in ["127.0.0.1:0", "[::1]:0"] {
+                // A machine may have no IPv6.
+                let Ok(listening) = TcpListener::bind(address) else { continue };
+                let before = TcpStream::connect_timeout(&listening.local_addr()?, patience)?;
+                opened.push((listening.accept()?.0, before, listening));
+            }
+            only_answers_by(LOOPBACK)?;
+            let mut new = Vec::new();
+            for (accepted, before, listening) in &mut opened {
+                before.write_all(b"?")?;
+                accepted.read_exact(&mut [0])?;
+                let tried = TcpStream::connect_timeout(&listening.local_addr()?, patience);
+                new.push(tried.map(drop).map_err(|error| error.kind()));
+            }
+            Ok(new)
+        });
+        match tried.join().expect("no panic") {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                assert!(std::env::var_os("AIRLOOM_CI").is_none(), "{error}, and nothing may be skipped");
+            }
+            tried => {
+                let tried = tried.expect("rules");
+                let times_out = |tried: &Result<(), _>| *tried == Err(io::ErrorKind::TimedOut);
+                assert!(!tried.is_empty() && tried.iter().all(times_out), "{tried:?}");
+            }
         }
     }
 }

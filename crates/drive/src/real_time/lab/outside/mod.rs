@@ -235,6 +235,8 @@ pub(super) fn furnish(way: &WayOut, warden: BorrowedFd, exit: BorrowedFd) -> io:
             netlink.add_address(index, pair_prefix(own))?;
             netlink.add_default_route(index, gateway)?;
         }
+        // The machine forwards for its whole network: whoever has a route to the pair could come in by it.
+        rules::only_answers_by(index)?;
     }
     // Lives in the exit's namespace, and goes with it.
     rules::what_leaves_by(index)
