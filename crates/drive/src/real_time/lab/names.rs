@@ -1,7 +1,8 @@
 //! Names of hosts: `/etc/hosts` and `/etc/resolv.conf` as the programs of a laboratory see them.
 //!
 //! Each program has a mount namespace of its own in which two files lie over those of the machine; the machine's own
-//! are not touched, and there is nothing to clear away. `/etc/nsswitch.conf` stays as it is.
+//! are not touched, and there is nothing to clear away. `/etc/nsswitch.conf` stays as it is: the daemons of the machine that it
+//! may name are asked by sockets in the file system, which no network namespace separates, so that empty files lie over those.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -20,6 +21,11 @@ pub(crate) struct Names {
     hosts: String,
     resolv: String,
 }
+
+/// What lies over files of the machine.
+const FILES: [&str; 2] = ["/etc/hosts", "/etc/resolv.conf"];
+/// Where nss-resolve and the C library (nscd) ask for addresses before they ask a name server.
+const SOCKETS: [&str; 2] = ["/run/systemd/resolve/io.systemd.Resolve", "/var/run/nscd/socket"];
 
 /// Places of which one exists everywhere: the files are made on a file system mounted there for a moment, in the
 /// new mount namespace only.
@@ -45,19 +51,20 @@ impl Names {
         // What is mounted later outside still appears here, and nothing of ours appears there.
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
         // The machine's files, found before the workshop lies over what one of them may be a link to (`/run`).
-        let targets = [target("/etc/hosts")?, target("/etc/resolv.conf")?];
+        let mut targets = FILES.into_iter().map(target).collect::<io::Result<Vec<_>>>()?;
+        // Whoever cannot get to a socket cannot ask there.
+        targets.extend(SOCKETS.map(|path| target(path).unwrap_or_default()));
+        let texts = [self.hosts.as_str(), &self.resolv].into_iter().chain(SOCKETS.map(|_| ""));
         let workshop = WORKSHOPS.into_iter().map(Path::new).find(|p| p.is_dir());
         let workshop = workshop.ok_or_else(|| io::Error::other("no folder to prepare /etc/hosts in"))?;
         mount(Some("airloom"), workshop, Some("tmpfs"), MsFlags::empty(), Some("size=1m,mode=755"))?;
-        let result = targets.iter().zip([&self.hosts, &self.resolv]).enumerate().try_for_each(
-            |(n, (target, text))| {
-                let Some(target) = target else { return Ok(()) };
-                let made = workshop.join(n.to_string());
-                fs::write(&made, text)?;
-                let target = format!("/proc/self/fd/{}", target.as_raw_fd());
-                Ok(mount(Some(&made), target.as_str(), none, MsFlags::MS_BIND, none)?)
-            },
-        );
+        let result = targets.iter().zip(texts).enumerate().try_for_each(|(n, (target, text))| {
+            let Some(target) = target else { return Ok(()) };
+            let made = workshop.join(n.to_string());
+            fs::write(&made, text)?;
+            let target = format!("/proc/self/fd/{}", target.as_raw_fd());
+            Ok(mount(Some(&made), target.as_str(), none, MsFlags::MS_BIND, none)?)
+        });
         umount2(workshop, MntFlags::MNT_DETACH)?;
         result
     }
@@ -72,9 +79,9 @@ fn target(path: &str) -> io::Result<Option<File>> {
     }
 }
 
-/// Takes the two files away again, in the mount namespace of the calling thread.
+/// Takes all of these files away again, in the mount namespace of the calling thread.
 pub(crate) fn uninstall() {
-    for name in ["/etc/hosts", "/etc/resolv.conf"] {
+    for name in FILES.into_iter().chain(SOCKETS) {
         let _ = umount2(name, MntFlags::MNT_DETACH);
     }
 }
@@ -89,6 +96,8 @@ fn written(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
     use super::*;
 
     #[test]
@@ -117,10 +126,15 @@ mod tests {
             fs::create_dir_all(real.parent().expect("a folder"))?;
             fs::write(&real, "the machine's")?;
             std::os::unix::fs::symlink(&real, "/etc/resolv.conf")?;
+            fs::create_dir_all(Path::new(SOCKETS[0]).parent().expect("a folder"))?;
+            let _resolver = UnixListener::bind(SOCKETS[0])?;
             Names::new("a", &[], &["192.0.2.1".parse().unwrap()]).install()?;
+            let asked = UnixStream::connect(SOCKETS[0]).map(drop).map_err(|error| error.kind());
+            assert_eq!(asked, Err(io::ErrorKind::ConnectionRefused), "it is the machine's");
             let seen = ["/etc/hosts", "/etc/resolv.conf"].map(fs::read_to_string);
             uninstall();
             assert_eq!(fs::read_to_string("/etc/resolv.conf")?, "the machine's");
+            UnixStream::connect(SOCKETS[0])?;
             let [hosts, resolv] = seen;
             Ok([hosts?, resolv?])
         });
