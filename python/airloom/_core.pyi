@@ -84,7 +84,7 @@ class Control:
     timeline: str
     replay: str
 
-    def change(self, target: str, set: str) -> int: ...
+    def change(self, target: str, set: str, keep: bool = True) -> int: ...
     def look(
         self,
     ) -> tuple[

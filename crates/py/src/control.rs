@@ -33,10 +33,12 @@ fn nanoseconds(at: Instant) -> u64 {
 
 #[pymethods]
 impl PyControl {
-    /// Makes a change: `target` as in a timeline, `set` its table as JSON. The nanosecond at which it was made.
-    fn change(&self, py: Python<'_>, target: &str, set: &str) -> PyResult<u64> {
+    /// Makes a change, written down unless `keep` is false: `target` as in a timeline, `set` its table as JSON. The nanosecond
+    /// at which it was made.
+    #[pyo3(signature = (target, set, keep = true))]
+    fn change(&self, py: Python<'_>, target: &str, set: &str, keep: bool) -> PyResult<u64> {
         let set = serde_json::from_str(set).unwrap_or(serde_json::Value::Null);
-        py.detach(|| self.0.change(target, &set)).map(nanoseconds).map_err(|why| refused(py, &why))
+        py.detach(|| self.0.change(target, &set, keep)).map(nanoseconds).map_err(|why| refused(py, &why))
     }
 
     /// How all links and their parts are, and at which nanosecond.

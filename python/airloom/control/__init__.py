@@ -84,13 +84,13 @@ class Control:
         given = {"state": state, "rate": rate, "delay": delay, "loss": loss, "queue": queue, "faults": faults}
         return self.set(target, {key: value for key, value in given.items() if value is not None})
 
-    def set(self, target: str, changes: object) -> float:
-        """The same with a table as it stands under `set` in a timeline."""
+    def set(self, target: str, changes: object, *, keep: bool = True) -> float:
+        """The same with a table as it stands under `set` in a timeline; written down only with `keep`."""
         try:
             text = json.dumps(changes, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise UsageError(f"change: {error}") from None
-        return self._core.change(target, text) / 1e9
+        return self._core.change(target, text, keep) / 1e9
 
     def conditions(self) -> list[Condition]:
         """How all links and their parts are: each link, then what it consists of. `DriveError` if the run is over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from contextlib import suppress
 from typing import Any
 
 from airloom._core import DriveError, ScenarioError
@@ -30,7 +31,8 @@ class LinkToxics:
         link = understood["links"][target]
         self._base = {key: link.get(key) for key in ("delay", "rate", "loss")}
         self._random = random.Random(seed)
-        self._lock = threading.Lock()
+        #: Held from the change of a toxic until the link is as that says: what draws anew in between sees neither.
+        self._lock = threading.RLock()
         self._made: dict[tuple[str, str], str | float] = {}
         self._is_down = False
         self._over = threading.Event()
@@ -42,43 +44,50 @@ class LinkToxics:
 
     def update(self, name: str, said: Any) -> Toxic:
         """Changes one. Raises `Refused`, and all is as it was."""
-        before = self.toxics.get(name)
-        return self._change(Toxic.read(said, before), before)
+        with self._lock:
+            before = self.toxics.get(name)
+            return self._change(Toxic.read(said, before), before)
 
     def _change(self, toxic: Toxic, before: Toxic | None) -> Toxic:
-        self.toxics.put(toxic, is_new=before is None)
-        try:
-            self.apply()
-        except Refused:
-            if before is None:
-                self.toxics.remove(toxic.name)
-            else:
-                self.toxics.put(before, is_new=False)
-            raise
-        return toxic
+        with self._lock:
+            self.toxics.put(toxic, is_new=before is None)
+            try:
+                self.apply()
+            except Refused:
+                if before is None:
+                    self.toxics.remove(toxic.name)
+                else:
+                    self.toxics.put(before, is_new=False)
+                raise
+            return toxic
 
     def remove(self, name: str) -> None:
         """Takes one away. Raises `Refused`."""
-        self.toxics.remove(name)
-        self.apply()
+        with self._lock:
+            self.toxics.remove(name)
+            self.apply()
 
     def clear(self) -> None:
         """Takes all away. Raises `Refused`."""
-        self.toxics.clear()
-        self.apply()
+        with self._lock:
+            self.toxics.clear()
+            self.apply()
 
     def switch(self, faults: Any) -> dict[str, bool]:
         """Puts faults of the link on and off, `{"corrupt": "off"}`; how all of them are. Raises `Refused`."""
         with self._lock:
-            self._set({"faults": faults})
+            self._set({"faults": faults}, keep=True)
             return next(dict(c.faults) for c in self._control.conditions() if c.target == self._target)
 
     def close(self) -> None:
         """Changes nothing any more."""
         self._over.set()
 
-    def apply(self) -> None:
-        """Makes the link as the toxics say. Raises `Refused` for what this link cannot do."""
+    def apply(self, *, keep: bool = True) -> None:
+        """Makes the link as the toxics say. Raises `Refused` for what this link cannot do.
+
+        What is drawn anew all the time is not to `keep`: no run has a timeline of that length.
+        """
         with self._lock:
             toxics = [toxic for toxic in self.toxics.all() if toxic.toxicity > 0]
             changes: dict[str, Any] = {}
@@ -92,15 +101,15 @@ class LinkToxics:
             if is_down != self._is_down:
                 changes["state"] = "down" if is_down else "up"
             if changes:
-                self._set(changes)
+                self._set(changes, keep=keep)
             self._is_down = is_down
             if any(toxic.attributes.get("jitter") for toxic in toxics) and self._jitter is None:
                 self._jitter = threading.Thread(target=self._redraw, name="airloom-jitter", daemon=True)
                 self._jitter.start()
 
-    def _set(self, changes: dict[str, Any]) -> None:
+    def _set(self, changes: dict[str, Any], *, keep: bool) -> None:
         try:
-            self._control.set(self._target, changes)
+            self._control.set(self._target, changes, keep=keep)
         except ScenarioError as error:
             raise Refused(400, f"this link cannot do it: {error}") from None
         except DriveError as error:
@@ -111,11 +120,10 @@ class LinkToxics:
 
     def _redraw(self) -> None:
         while not self._over.wait(_REDRAW_S):
-            try:
-                self.apply()
-            except Refused:
-                return  # the run is over
             with self._lock:
+                # What the link cannot do now it may do the next time.
+                with suppress(Refused):
+                    self.apply(keep=False)
                 if not any(toxic.attributes.get("jitter") for toxic in self.toxics.all()):
                     self._jitter = None
                     return

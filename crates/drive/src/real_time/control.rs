@@ -64,21 +64,24 @@ impl Control {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a change, written as in a timeline: `"bundle.member.3"`, `{ "state": "down" }`. Says when it was made.
+    /// Makes a change, written as in a timeline: `"bundle.member.3"`, `{ "state": "down" }`. Says when it was made. Without
+    /// `keep` it is in no [`timeline`](Self::timeline), and there may be any number of them.
     ///
     /// # Errors
     /// What is wrong with it; the run is then as it was. But with [`Refused::Link`], of an entry of several changes those
     /// before the one that the link could not do are made, and not in [`timeline`](Self::timeline).
-    pub fn change(&self, target: &str, set: &Value) -> Result<Instant, Refused> {
+    pub fn change(&self, target: &str, set: &Value, keep: bool) -> Result<Instant, Refused> {
         // Held until it is made: changes are written down in the order in which they happen.
         let mut live = self.live();
-        let entry = live.read(target, set).map_err(Refused::Change)?;
+        let entry = live.read(target, set, keep).map_err(Refused::Change)?;
         let (answer, answered) = sync_channel(1);
         let link = u32::try_from(entry.link).unwrap_or(u32::MAX);
         let (part, changes) = (entry.part.clone(), entry.changes.clone());
         self.shared.ask(Ask::Change { link, part, changes, answer })?;
         let at = answered.recv().map_err(|_| Refused::Over)?.map_err(|why| Refused::Link(why.to_owned()))?;
-        live.made(at.since(Instant::ZERO), entry);
+        if keep {
+            live.made(at.since(Instant::ZERO), entry);
+        }
         Ok(at)
     }
 

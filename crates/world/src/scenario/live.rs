@@ -32,15 +32,16 @@ impl Live {
         Live { scenario: scenario.clone(), rehearsal: None, made: Vec::new() }
     }
 
-    /// The change that `target` and `set` mean: `"bundle.member.3"` and `{ "state": "down" }`, as in the timeline.
+    /// The change that `target` and `set` mean: `"bundle.member.3"` and `{ "state": "down" }`, as in the timeline. Those
+    /// that one may `keep` are limited in number.
     ///
     /// # Errors
     /// What is wrong with it, in one line: a name, a key, a value, or something that the link cannot do.
-    pub fn read(&mut self, target: &str, set: &Value) -> Result<TimelineEntry, ScenarioError> {
+    pub fn read(&mut self, target: &str, set: &Value, keep: bool) -> Result<TimelineEntry, ScenarioError> {
         let text = json!({ "target": target, "set": set }).to_string();
         let document = Document::read(NAME, text.as_bytes())?;
         let refused = |path: &[&str], message: &str| document.error(path, message);
-        if self.made.len() >= MOST_ENTRIES {
+        if keep && self.made.len() >= MOST_ENTRIES {
             return Err(refused(&[], &format!("a run takes at most {MOST_ENTRIES} changes")));
         }
         let names = by_name(&self.scenario.links);
@@ -119,7 +120,7 @@ mod tests {
             (2500, "wire", json!({ "rate": { "downlink": "1Mbit/s" }, "loss": 0.25 })),
             (3500, "bundle.member.2", json!({ "state": "up" })),
         ] {
-            let entry = live.read(target, &set).unwrap();
+            let entry = live.read(target, &set, true).unwrap();
             live.made(Duration::from_millis(ms), entry);
         }
         let replay = live.replay();
@@ -190,9 +191,20 @@ mod tests {
                 "change: set.delay: a bundle has no rate or delay of its own: name a member",
             ),
         ] {
-            assert_eq!(live.read(target, &set).unwrap_err().to_string(), line);
+            assert_eq!(live.read(target, &set, true).unwrap_err().to_string(), line);
         }
         assert_eq!(live.timeline(), json!([]));
-        live.read("bundle.member.1", &json!({ "state": "down" })).unwrap();
+        live.read("bundle.member.1", &json!({ "state": "down" }), true).unwrap();
+    }
+
+    #[test]
+    fn changes_that_are_not_kept_are_as_many_as_one_likes() {
+        let mut live = live();
+        let set = json!({ "delay": "1ms" });
+        let entry = live.read("wire", &set, true).unwrap();
+        (0..MOST_ENTRIES).for_each(|_| live.made(Duration::ZERO, entry.clone()));
+        let full = live.read("wire", &set, true).unwrap_err().to_string();
+        assert!(full.ends_with("a run takes at most 100000 changes"), "{full}");
+        live.read("wire", &set, false).unwrap();
     }
 }
