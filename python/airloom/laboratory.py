@@ -305,9 +305,7 @@ class Program:
 
     def _wait(self, milliseconds: int) -> int | None:
         if self.returncode is None:
-            code = self._core.wait(milliseconds)
-            # As a shell says it, and as Python does.
-            self.returncode = 128 - code if code is not None and code > 128 else code
+            self.returncode = self._core.wait(milliseconds)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:

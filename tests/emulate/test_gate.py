@@ -55,6 +55,13 @@ def test_a_command_that_fails_fails_its_gate() -> None:
     assert "not so in 2 of 2 runs" in Path("j.xml").read_text()
 
 
+@pytest.mark.parametrize(("command", "code"), [("exit 255", 255), ("kill -KILL $$", 137)])
+def test_no_exit_code_of_a_failure_is_below_that_of_success(command: str, code: int) -> None:
+    said, out, _ = airloom("gate", gate(command, f'"exit_code <= 0", "exit_code == {code}"', 1), "--json")
+    assert said == 1, out
+    assert [row["state"] for row in json.loads(out)["rules"]] == ["fail", "pass"]
+
+
 def test_too_few_runs_are_unclear_and_strictly_3() -> None:
     file = gate("true", '"elapsed_s.p75 <= 100"')
     assert airloom("gate", file).code == 0

@@ -154,6 +154,7 @@ def test_programs_of_a_laboratory_are_like_those_of_subprocess() -> None:
             assert program.poll() is None
             program.terminate()
             assert program.wait(60) == -15
+        assert [link.run(f"exit {code}").returncode for code in (7, 129, 255)] == [7, 129, 255]
         with pytest.raises(DriveError, match="no-such-program"):
             link.run(["no-such-program"])
     assert link.summary["valid"] in (0, 1)

@@ -141,7 +141,7 @@ pub struct PyProgram(Mutex<Option<Program>>);
 
 #[pymethods]
 impl PyProgram {
-    /// Its exit code, if it ends within so many milliseconds: its own, or 128 and the number of a signal.
+    /// Its exit code, if it ends within so many milliseconds; minus the number of a signal that ended it.
     fn wait(&self, py: Python<'_>, milliseconds: u16) -> Option<i32> {
         py.detach(|| self.with(|p| p.wait(milliseconds)).flatten())
     }

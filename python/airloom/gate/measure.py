@@ -135,7 +135,9 @@ def _command(gate: Gate, link: str, scenario: Scenario, folder: Path) -> tuple[d
     finally:
         os.close(writes)
         keeper.join()
-    summary: dict[str, float] = {**laboratory.summary, "elapsed_s": elapsed, "exit_code": code}
+    # After a signal as a shell says it: no code of success is below 0.
+    said = 128 - code if code < 0 else code
+    summary: dict[str, float] = {**laboratory.summary, "elapsed_s": elapsed, "exit_code": said}
     summary |= _written(measures)
     results = laboratory.results
     assert results is not None

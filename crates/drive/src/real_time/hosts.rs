@@ -122,7 +122,7 @@ impl Outside {
 }
 
 impl Program {
-    /// Its exit code, if it has ended: its own, or 128 and the number of the signal that ended it.
+    /// Its exit code, if it has ended; minus the number of the signal that ended it.
     pub fn exit_code(&self) -> Option<i32> {
         self.0.exit_code()
     }

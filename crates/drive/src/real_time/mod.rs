@@ -189,6 +189,7 @@ fn run_and_tell(
     let (stopped, exit_code) = watched?;
     let (report, closing) = report?;
     keeper.ends_after(closing);
+    let exit_code = exit_code.map(process::as_shells_say_it);
     let outcome = if stopped { Outcome::Stopped } else { Outcome::Complete };
     let outcome = if report.outcome == Outcome::Stopped { outcome } else { report.outcome };
     Ok(Report { outcome, exit_code, ..report })

@@ -105,7 +105,7 @@ impl Running {
         self.socket.as_fd()
     }
 
-    /// Its exit code, if it has ended: its own, or 128 and the number of the signal that ended it.
+    /// Its exit code, if it has ended; minus the number of the signal that ended it.
     pub(super) fn exit_code(&self) -> Option<i32> {
         let mut said = [0; 5];
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
@@ -114,7 +114,7 @@ impl Running {
             // The laboratory is gone, and the program with it: killed.
             Ok(_) => {
                 self.keeper.note_gone();
-                Some(128 + Signal::SIGKILL as i32)
+                Some(-(Signal::SIGKILL as i32))
             }
             Err(_) => None,
         }
@@ -132,7 +132,7 @@ impl Running {
                 return Err(Error::Stopped);
             }
             if let Some(code) = self.exit_code() {
-                return Err(Error::Service { program: self.name.clone(), code });
+                return Err(Error::Service { program: self.name.clone(), code: as_shells_say_it(code) });
             }
             if self.keeper.is_listening(self.host) {
                 return Ok(());
@@ -163,6 +163,11 @@ impl Running {
             let _ = printed.recv_timeout(LAST_WORDS);
         }
     }
+}
+
+/// An exit code where programs ended by a signal have one: 128 and its number.
+pub(super) const fn as_shells_say_it(code: i32) -> i32 {
+    if code < 0 { 128 - code } else { code }
 }
 
 /// Prints the lines that come out of `from` on standard error, each behind the name of its host; the receiver hears when

@@ -65,7 +65,7 @@ impl fmt::Display for Verdict {
 pub struct Report {
     /// How it ended.
     pub outcome: Outcome,
-    /// Exit code of the command, if one ran to its end.
+    /// Exit code of the command, if one ran to its end; 128 and the number of the signal that ended it, as in a shell.
     pub exit_code: Option<i32>,
     /// How much later than its nominal time each datagram left the model, in nanoseconds.
     pub lateness: Histogram,

@@ -54,7 +54,7 @@ pub(super) const SOCKET: u8 = b'k';
 
 /// What a program's own socket says before its program was loaded, if it could not be brought there.
 pub(super) const NOT_ENTERED: u8 = b'e';
-/// .. and when it has ended, followed by the exit code.
+/// .. and when it has ended, followed by the exit code, or minus the signal that ended it.
 pub(crate) const ENDED: u8 = b'x';
 
 /// The message that says what failed.
@@ -262,7 +262,7 @@ impl<'a> Keeper<'a> {
         while let Ok(status) = waitpid(None::<Pid>, Some(flags)) {
             let (pid, code) = match status {
                 WaitStatus::Exited(pid, code) => (pid, code),
-                WaitStatus::Signaled(pid, signal, _) => (pid, 128 + signal as i32),
+                WaitStatus::Signaled(pid, signal, _) => (pid, -(signal as i32)),
                 WaitStatus::Stopped(pid, signal) => {
                     self.stopped(pid, signal);
                     continue;
