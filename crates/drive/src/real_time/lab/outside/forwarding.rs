@@ -180,10 +180,11 @@ pub(super) fn table(name: &str) -> String {
     fs::read_to_string(Path::new("/proc/self/net").join(name)).unwrap_or_default()
 }
 
-/// Devices by which a table as `/proc/net/route` has it leads somewhere.
+/// Devices by which a table as `/proc/net/route` has it leads somewhere. Routes that refuse (blackhole, unreachable) have
+/// none, written `*`.
 pub(super) fn leads_on_v4(table: &str) -> BTreeSet<String> {
     let devices = table.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    devices.filter(|device| *device != "lo").map(str::to_owned).collect()
+    devices.filter(|device| !["lo", "*"].contains(device)).map(str::to_owned).collect()
 }
 
 /// The same of `/proc/net/ipv6_route`; what stays on a link (link-local, multicast) leads nowhere.
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn devices_that_lead_on_are_found_in_the_routing_tables() {
-        let v4 = "Iface\tDestination\tGateway\nlo\t0000007F\t0\neth0\t00000000\t0102A8C0\neth0\t0002A8C0\t0\ntun0\t1\t0\n";
+        let v4 = "Iface\tDestination\tGateway\nlo\t0000007F\t0\neth0\t00000000\t0102A8C0\neth0\t0002A8C0\t0\n*\t0002A8C0\t0\ntun0\t1\t0\n";
         assert_eq!(leads_on_v4(v4), ["eth0", "tun0"].map(str::to_owned).into());
         let line =
             |to: &str, device| format!("{to} 40 {to} 00 {to} 00000100 00000001 00000000 00000001 {device}\n");
