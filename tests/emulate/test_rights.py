@@ -78,6 +78,23 @@ def test_a_script_enters_the_laboratory_with_its_threads_and_children(user: User
     assert done.stdout == "[5000, 6000, 7000, True] True True\n"
 
 
+def test_a_forked_child_ends_with_the_laboratory_that_it_was_started_in(user: User) -> None:
+    script = user.folder / "forks.py"
+    script.write_text(
+        "import multiprocessing, time\n"
+        "import airloom\n"
+        "with airloom.lab('wireline'):\n"
+        "    child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(1000,))\n"
+        "    child.start()\n"
+        "child.join(60)\n"
+        "print(child.exitcode)\n"
+        "child.kill()\n"
+    )
+    done = user.airloom("python", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "-9\n"
+
+
 def test_pytest_enters_laboratories_also_from_its_workers(user: User) -> None:
     test = user.folder / "test_inside.py"
     test.write_text(

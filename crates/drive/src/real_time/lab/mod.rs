@@ -54,8 +54,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{Shutdown, shutdown};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 
 use super::Error;
 use super::clock::wait_readable;
@@ -92,6 +93,8 @@ pub(super) struct Keeper {
     /// One question at a time: the number of the last one.
     asking: Mutex<u32>,
     warden: Pid,
+    /// The process that made the laboratory. Copies of it (fork) have the socket, too, and end nothing.
+    owner: Pid,
     way_out: Option<WayOut>,
     hosts: Vec<String>,
     /// Names as threads of this process see them that enter a host.
@@ -192,6 +195,7 @@ impl Laboratory {
             socket: None,
             asking: Mutex::new(0),
             warden,
+            owner: getpid(),
             way_out: plan.way_out.clone(),
             hosts: plan.hosts.iter().map(|h| h.name.clone()).collect(),
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
@@ -347,8 +351,15 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // The keeper sees the end of its socket and goes; the warden is gone when everything is.
-        self.socket = None;
+        if getpid() != self.owner {
+            // The thread that it would wait for is not in the copy.
+            std::mem::forget(self.relay.take());
+            return;
+        }
+        // The keeper sees the end of its socket, whoever else has it open, and goes; the warden is gone when everything is.
+        if let Some(socket) = self.socket.take() {
+            let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
+        }
         let gone = child::pidfd(self.warden).and_then(|warden| wait_readable(warden.as_fd(), GRACE));
         if !gone.unwrap_or(false) {
             // Without it the keeper is killed, and with that everything else (PR_SET_PDEATHSIG).
