@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -22,6 +23,8 @@ from airloom.serving import Server
 _RECORDS = ("packets", "pcapng")
 #: Of a test's name, in the name of a folder: file systems take 255 octets.
 _LONGEST_NAME = 150
+#: The id of a test of which no other one's becomes the same name of a folder.
+_PLAIN_ID = re.compile(r"[\w./]+(::\w+)+(\[[\w./]+\])?", re.ASCII)
 _CANNOT = 3
 
 
@@ -131,8 +134,8 @@ def of_test(request: pytest.FixtureRequest, name: str | None) -> TestLink:
         seed = config.getoption("airloom_seed")
     folder = None
     if config.getoption("airloom_keep") != "none":
-        place = re.sub(r"[^\w.-]+", "-", node.nodeid).strip("-.")[-_LONGEST_NAME:]
-        folder = config.invocation_params.dir / config.getoption("airloom_results") / place
+        place = config.invocation_params.dir / config.getoption("airloom_results")
+        folder = place / _folder_name(node.nodeid)
     # A test of unittest cannot run several times: it has the first link.
     asked = TestLink(
         name or names_of(marks, config)[0],
@@ -144,6 +147,20 @@ def of_test(request: pytest.FixtureRequest, name: str | None) -> TestLink:
     node.stash[_LINK] = asked
     node.user_properties += [("airloom_link", asked.name), ("airloom_seed", asked.seed)]
     return asked
+
+
+def _folder_name(nodeid: str) -> str:
+    """A name for the results of a test that no other test has: with a hash where its id has more in it than names.
+
+    >>> _folder_name("tests/test_it.py::test_it[wpt/3g]")
+    'tests-test_it.py-test_it-wpt-3g'
+    >>> _folder_name("tests/test_it.py::test_it[<]")
+    'tests-test_it.py-test_it-497c5f36'
+    """
+    name = re.sub(r"[^\w.-]+", "-", nodeid, flags=re.ASCII).strip("-.")
+    if _PLAIN_ID.fullmatch(nodeid) and len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(nodeid.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def around(item: pytest.Item) -> AbstractContextManager[object]:

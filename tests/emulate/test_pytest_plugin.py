@@ -168,6 +168,25 @@ def test_results_of_a_test_that_failed_are_kept_and_named(tmp_path: Path) -> Non
     assert not (tmp_path / "case-1" / "airloom-results").exists()
 
 
+ALIKE = """\
+import pytest
+
+@pytest.mark.parametrize("sign", ["<", ">"])
+def test_f(FIXTURE, sign):
+    with airloom:
+        assert sign == ">"
+"""
+
+
+def test_results_of_tests_whose_ids_are_alike_are_in_folders_of_their_own(tmp_path: Path) -> None:
+    user = User("root", [sys.executable], dict(os.environ), tmp_path)
+    code, said = run(user, ALIKE, "--airloom-keep=failed", "--airloom-link=wireline")
+    assert (code, "1 failed, 1 passed" in said) == (1, True), said
+    (folder,) = (tmp_path / "case-0" / "airloom-results").iterdir()
+    assert f"results in {folder}" in said
+    assert (folder / "report.html").exists()
+
+
 def test_where_there_are_no_links_tests_are_skipped_with_the_reason_or_fail(tmp_path: Path) -> None:
     forbid = "from airloom import _core\nimport airloom.laboratory\n_core.rights = lambda: ('none', False)\n"
     user = User("root", [sys.executable], dict(os.environ), tmp_path)
