@@ -333,6 +333,26 @@ def test_a_plain_user_is_told_what_is_missing(user: User, machine: Machine) -> N
     assert "/dev/net/tun" in done.stderr
 
 
+def test_a_run_whose_way_out_breaks_has_no_result(there: User, machine: Machine) -> None:
+    if there.name != "plain":
+        return
+    before = machine.quiet()
+    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
+    with there.popen(words) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "up\n"
+        warden, keeper = own_processes(process.pid).values()
+        children = Path(f"/proc/{warden}/task/{warden}/children").read_text().split()
+        (program,) = set(map(int, children)) - {keeper}
+        os.kill(program, signal.SIGKILL)
+        try:
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.terminate()
+    assert process.returncode == 125, err
+    assert machine.becomes(before)
+
+
 def test_a_process_without_a_network_is_told_so(user: User) -> None:
     alone = user._replace(prefix=["unshare", "--net", *user.prefix])
     done = alone.airloom("emulate", "wireline", "--outside", "--", "true")

@@ -62,11 +62,11 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd, o
     // The keeper has its own copy: when it is gone the engine must see the end.
     let _ = child::close_all_but(&[engine.as_raw_fd(), ours.as_raw_fd()]);
     // Kept until the laboratory is gone. What failed the keeper was told, who ends then.
-    let mut outside =
+    let outside =
         plan.way_out.as_ref().and_then(|way| outside::make(way, ours.as_fd(), plan.patience()).ok());
     let lan = plan.lan.as_ref().and_then(|lan| lan::make(lan, ours.as_fd(), plan.patience()).ok());
     if let Ok(ended) = child::pidfd(keeper) {
-        watch(engine, ended.as_fd(), &mut outside);
+        watch(engine, ended.as_fd(), outside.as_ref());
     }
     let _ = kill(keeper, Signal::SIGKILL);
     drop((outside, lan));
@@ -84,22 +84,13 @@ fn entered(keeper: BorrowedFd) -> Vec<u64> {
     said.filter_map(|(octets, _)| Some(u64::from_le_bytes(octets.try_into().ok()?))).collect()
 }
 
-/// Returns when the engine's process or the keeper has ended.
-fn watch(engine: BorrowedFd, keeper: BorrowedFd, outside: &mut Option<Outside>) {
-    loop {
-        let helper = outside.as_ref().and_then(Outside::program);
-        let mut watched = vec![readable(engine), readable(keeper)];
-        watched.extend(helper.as_ref().map(|program| readable(program.as_fd())));
-        if poll(&mut watched, PollTimeout::NONE).is_err() {
-            continue;
-        }
-        if watched[..2].iter().any(|fd| fd.any() != Some(false)) {
-            return;
-        }
-        // A program of the way out is in the keeper's PID namespace and a child of ours. A keeper that ends takes it along,
-        // and has not ended before somebody has waited for it.
-        *outside = None;
-    }
+/// Returns when the engine's process, the keeper, or the program of the way out has ended: without that a laboratory is not
+/// what it was made as.
+fn watch(engine: BorrowedFd, keeper: BorrowedFd, outside: Option<&Outside>) {
+    let helper = outside.and_then(Outside::program);
+    let mut watched = vec![readable(engine), readable(keeper)];
+    watched.extend(helper.as_ref().map(|program| readable(program.as_fd())));
+    while poll(&mut watched, PollTimeout::NONE).is_err() {}
 }
 
 fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result<()> {
