@@ -276,5 +276,5 @@ def _show(done: Run, as_json: bool, then: str) -> None:
     word = "NOT valid" if done.verdict == "invalid" else done.verdict or "valid"
     say(f"{', '.join(parts)}: {': '.join([word, *filter(None, ['; '.join(done.verdict_reasons)])])}")
     if missing := summary.get("records_lost"):
-        say(f"the disk was too slow: {missing:.0f} rows are missing in the packets table, and nowhere else")
+        say(f"the disk was too slow: {missing:.0f} records are missing, in tables, capture, qlogs and secrets")
     say(f"results in {quoted(done.folder)}   next: {then}")
