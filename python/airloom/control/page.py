@@ -97,10 +97,10 @@ class _Server(Bounded, HTTPServer):
             super().__init__((at[1], 80), _Handler, bind_and_activate=False)
             self.socket.close()
             self.socket = at[0]
-            self.names = {at[1], f"{at[1]}:80"}
+            self.names = _names(at[1], 80)
             return
         super().__init__(("127.0.0.1", port), _Handler)
-        self.names = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
+        self.names = _names("127.0.0.1", self.server_port) | _names("localhost", self.server_port)
 
 
 class _Handler(Answering):
@@ -190,6 +190,15 @@ class _Handler(Answering):
             "Cache-Control": "no-store",
         }
         self.answer(status, kind, octets, more)
+
+
+def _names(host: str, port: int) -> set[str]:
+    """What a browser may say in Host: it leaves port 80 out.
+
+    >>> sorted(_names("localhost", 80))
+    ['localhost', 'localhost:80']
+    """
+    return {f"{host}:{port}"} | ({host} if port == 80 else set())
 
 
 def _no_number(name: str) -> NoReturn:
