@@ -1,5 +1,7 @@
 """What becomes of toxics, without a laboratory."""
 
+import random
+import socket
 import threading
 import time
 from types import SimpleNamespace
@@ -10,8 +12,9 @@ import pytest
 import airloom as al
 from airloom.control import Control
 from airloom.toxics import link as links
+from airloom.toxics import relay
 from airloom.toxics.link import LinkToxics
-from airloom.toxics.toxic import Refused
+from airloom.toxics.toxic import Refused, Toxic, Toxics
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,32 @@ def test_what_jitter_draws_anew_is_written_down_nowhere_and_goes_on_after_a_refu
     assert len(kept) == 2
     assert kept[1] == {"delay": {"downlink": "20000000ns"}}
     link.close()
+
+
+def test_delays_that_were_recorded_are_not_taken_away_by_a_toxic() -> None:
+    control = SimpleNamespace(set=lambda *_, **__: pytest.fail("it would not come back"))
+    understood = {"links": {"radio": {"delay": [[0.0, 20.0], [1.0, 50.0]], "loss": 0}}}
+    link = LinkToxics(cast(Control, control), "radio", understood, 1)
+    with pytest.raises(Refused, match="delays of its own, which would not come back"):
+        link.add({"type": "latency", "attributes": {"latency": 100}})
+    assert link.toxics.all() == []
+
+
+def test_a_toxic_that_is_added_again_begins_anew_on_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    toxics = Toxics()
+    ends = socket.socketpair()
+    pump = relay._Pump(*ends, "downstream", toxics, random.Random(0), threading.Event())
+    now = 0.0
+    monkeypatch.setattr(relay, "time", SimpleNamespace(monotonic=lambda: now))
+    due = []
+    for at in (0.0, 9.0, 11.0, 20.0):
+        now = at
+        if at in (0.0, 11.0):
+            toxics.clear()
+            toxics.put(Toxic.read({"type": "reset_peer", "attributes": {"timeout": 10_000}}), is_new=True)
+        (found,) = pump._now("reset_peer")
+        due.append(pump._is_due(found))
+    now = 21.0
+    assert [*due, pump._is_due(found)] == [False, False, False, False, True]
+    for end in ends:
+        end.close()

@@ -102,6 +102,14 @@ def test_delays_rates_and_outages_are_those_of_the_link(proxies: Proxies, upstre
     assert any("rate" in change for change in at)
 
 
+def test_a_proxy_that_is_said_again_by_a_name_of_its_address_stays(proxies: Proxies, upstream: str) -> None:
+    proxy = proxies.create({"name": "web", "listen": "localhost:0", "upstream": upstream})
+    proxy.link.add(toxic("latency", latency=1))
+    again = {"name": "web", "listen": f"localhost:{proxy.listen.rpartition(':')[2]}", "upstream": upstream}
+    assert proxies.populate([again]) == [proxy]
+    assert proxy.document()["toxics"]
+
+
 def test_lost_packets_are_sent_again(proxies: Proxies, upstream: str) -> None:
     proxy = proxies.create({"name": "web", "upstream": upstream})
     proxy.link.add(toxic("packet_loss", loss=0.1))

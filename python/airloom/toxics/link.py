@@ -130,6 +130,8 @@ class LinkToxics:
 
     def _delay(self, stream: str, toxics: list[Toxic]) -> str:
         ms = _of(self._base["delay"], stream, _ms, 0.0)
+        if ms is None:
+            raise Refused(400, "this link has delays of its own, which would not come back")
         for toxic in _those(toxics, stream, "latency"):
             jitter = toxic.attributes["jitter"]
             ms += toxic.attributes["latency"] + (self._random.uniform(-jitter, jitter) if jitter else 0.0)
@@ -168,6 +170,7 @@ def _of(base: Any, stream: str, read: Any, default: Any) -> Any:
     return default if said is None else read(said)
 
 
-def _ms(time: str) -> float:
-    match = re.fullmatch(r"([0-9.]+)(ns|us|ms|s)", str(time))
-    return float(match[1]) * _MS[match[2]] if match else 0.0
+def _ms(time: Any) -> float | None:
+    """Of a delay that is always the same; recorded ones have no number of their own."""
+    match = re.fullmatch(r"([0-9.]+)(ns|us|ms|s)", time) if isinstance(time, str) else None
+    return float(match[1]) * _MS[match[2]] if match else None

@@ -43,16 +43,20 @@ class Proxy:
         """Does it listen?"""
         return self._relay is not None
 
+    def is_at(self, listen: str, upstream: str) -> bool:
+        """Are these its addresses? `localhost:80` is 127.0.0.1:80."""
+        return upstream == self.upstream and (listen == self.listen or _numeric(listen) == self.listen)
+
     def set(self, listen: str, upstream: str, *, enabled: bool) -> None:
         """Listens there, or does not. Connections end where something changes. Raises `Refused`."""
-        if (listen, upstream) in ((self.listen, self.upstream), ("", "")) and enabled == self.is_enabled:
+        if ((listen, upstream) == ("", "") or self.is_at(listen, upstream)) and enabled == self.is_enabled:
             return
         there = _address(upstream, "upstream")
         self.disable()
         if enabled:
             listener = self._bound(listen)
             host, port = listener.getsockname()[:2]
-            self.listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            self.listen = _written(host, port)
             self._relay = Relay(self._link, listener, there, self.link.toxics, self._seed)
         else:
             self.listen = listen
@@ -61,9 +65,7 @@ class Proxy:
     def _bound(self, listen: str) -> socket.socket:
         host, port = _address(listen, "listen")
         try:
-            family, kind, protocol, _, address = socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)[
-                0
-            ]
+            family, kind, protocol, _, address = _resolved(host, port)
             if not self._anywhere and not ipaddress.ip_address(str(address[0])).is_loopback:
                 raise Refused(400, f"listen {listen}: this is not loopback; --anywhere allows it")
             listener = socket.socket(family, kind, protocol)
@@ -106,6 +108,27 @@ def _address(text: str, what: str) -> tuple[str, int]:
     if not colon or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise Refused(400, f"{what} {text!r}: expected HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _resolved(host: str, port: int) -> tuple[Any, Any, int, str, Any]:
+    """The first address of a name; without one it is that of loopback."""
+    return socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)[0]
+
+
+def _written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _numeric(listen: str) -> str:
+    """The same without a name, if that leads to an address.
+
+    >>> [_numeric(text) for text in (":80", "127.0.0.1:80", "[::1]:80")]
+    ['127.0.0.1:80', '127.0.0.1:80', '[::1]:80']
+    """
+    try:
+        return _written(*_resolved(*_address(listen, "listen"))[4][:2])
+    except (OSError, UnicodeError):
+        return listen
 
 
 class Proxies:
@@ -169,7 +192,7 @@ class Proxies:
         with self._lock:
             for each, (name, listen, upstream, _) in zip(said, wanted, strict=True):
                 there = self._proxies.get(name)
-                if there is None or (there.listen, there.upstream) != (listen, upstream):
+                if there is None or not there.is_at(listen, upstream):
                     if there is not None:
                         self.delete(name)
                     there = self.create(each)

@@ -152,8 +152,9 @@ class _Pump:
     ) -> None:
         self._source, self._sink, self._stream, self._toxics = source, sink, stream, toxics
         self._random, self._broken = drawn, broken
-        self._since: dict[str, float] = {}
-        self._chosen: dict[str, bool] = {}
+        # Of toxics, by their numbers.
+        self._since: dict[int, float] = {}
+        self._chosen: dict[int, bool] = {}
         self._passed = 0
 
     def run(self) -> None:
@@ -173,14 +174,14 @@ class _Pump:
         found = []
         for toxic in self._toxics.of_connections(self._stream):
             if toxic.kind == kind:
-                chosen = self._chosen.setdefault(toxic.name, self._random.random() < toxic.toxicity)
-                self._since.setdefault(toxic.name, time.monotonic())
+                chosen = self._chosen.setdefault(toxic.number, self._random.random() < toxic.toxicity)
+                self._since.setdefault(toxic.number, time.monotonic())
                 if chosen:
                     found.append(toxic)
         return found
 
     def _is_due(self, toxic: Toxic) -> bool:
-        return time.monotonic() - self._since[toxic.name] >= toxic.attributes["timeout"] / 1e3
+        return time.monotonic() - self._since[toxic.number] >= toxic.attributes["timeout"] / 1e3
 
     def _step(self) -> bool:
         if any(map(self._is_due, self._now("reset_peer"))):

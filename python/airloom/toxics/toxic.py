@@ -44,6 +44,8 @@ class Toxic(NamedTuple):
     #: The share of connections that it is done to.
     toxicity: float
     attributes: dict[str, float]
+    #: Another one for each that was added: one that was taken away and added again is a new one.
+    number: int = 0
 
     @staticmethod
     def read(said: Any, before: Toxic | None = None) -> Toxic:
@@ -72,7 +74,7 @@ class Toxic(NamedTuple):
         attributes |= {key: _number(given[key], key) for key in KINDS[kind] if key in given}
         if attributes.get("loss", 0) > 1:
             raise Refused(400, "loss is a probability, 0 to 1")
-        return Toxic(name, kind, stream, toxicity, attributes)
+        return Toxic(name, kind, stream, toxicity, attributes, before.number if before else 0)
 
     def document(self) -> dict[str, Any]:
         """As clients know it."""
@@ -103,6 +105,7 @@ class Toxics:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._toxics: dict[str, Toxic] = {}
+        self._count = 0
 
     def all(self) -> list[Toxic]:
         """All of them."""
@@ -127,7 +130,8 @@ class Toxics:
                 raise Refused(409, "toxic already exists")
             if is_new and len(self._toxics) >= 100:
                 raise Refused(409, "a hundred toxics are enough")
-            self._toxics[toxic.name] = toxic
+            self._count += is_new
+            self._toxics[toxic.name] = toxic._replace(number=self._count) if is_new else toxic
 
     def remove(self, name: str) -> Toxic:
         """Takes one away. Raises `Refused`."""
