@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,16 +13,20 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from urllib.request import urlopen
 
 import polars as pl
 import pytest
 
+import airloom as al
 from airloom import tables
 from airloom.errors import UsageError
 from airloom.page_load import load_page
 from airloom.page_load.folder import LoadFolder
 from airloom.page_load.link_events import link_events, phases
+from airloom.page_load.measure import Loaded
 from airloom.page_load.report import write_report
 from airloom.page_load.site import Authority, site, write_sample
 from tests.cli.shell import inside
@@ -152,6 +157,22 @@ def test_a_page_on_two_servers_comes_from_end_to_end(tmp_path: Path, way: str, s
     assert {request["protocol"] for request in requests} == {"h2" if scheme == "https" else "http/1.1"}
     assert [request["status"] for request in requests] == [200] * 15
     assert sum(request["url"].startswith(f"{scheme}://images/") for request in requests) == 6
+
+
+@pytest.mark.emulate
+def test_the_clocks_meet_at_the_mark_and_not_at_a_datagram_that_left_before(tmp_path: Path) -> None:
+    needs_laboratory()
+    points = {"run.points": ["mobile.radio.ip"]}
+    with al.lab("umts-page", real=["mobile"], overrides=points, enter=False, out=tmp_path / "run") as lab:
+        origin = lab.hosts["origin"][0]
+        with lab.socket(type=socket.SOCK_DGRAM) as sending:
+            sending.sendto(b"which address?", (origin, 53))
+            time.sleep(0.1)
+            sending.sendto(b"", (origin, 9))
+            time.sleep(0.1)
+    seen = {"error": None, "origin": 0.0, "marked": 0.0, "load": 60_000.0}
+    loaded = SimpleNamespace(folder=tmp_path, seen=seen, page_s=60.0)
+    assert link_events(cast(Loaded, loaded)).sent == 28
 
 
 @pytest.mark.emulate

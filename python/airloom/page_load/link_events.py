@@ -9,6 +9,8 @@ import polars as pl
 from airloom import tables
 from airloom.page_load.measure import Loaded
 
+#: Octets of an empty datagram over IPv4: a browser sends none, while it may ask for a name before the mark.
+_MARK = 28
 #: What of a link's events is shown: sent again, lost on the air, dropped by a queue.
 _SHOWN = ("retx", "drop")
 
@@ -38,7 +40,10 @@ def link_events(loaded: Loaded) -> LinkEvents:
     )
     seen = loaded.seen
     marks = packets.filter(
-        (pl.col("point") == "mobile.radio.ip") & (pl.col("proto") == "udp") & (pl.col("event") == "tx")
+        (pl.col("point") == "mobile.radio.ip")
+        & (pl.col("proto") == "udp")
+        & (pl.col("event") == "tx")
+        & (pl.col("len") == _MARK)
     )
     if marks.is_empty() or loaded.page_s is None:
         return LinkEvents([], [], 0, 0, 0, 0)
