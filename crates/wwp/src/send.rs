@@ -192,9 +192,10 @@ impl Sender {
         // "does not start transmitting segments until it has a sufficient number to make up a complete wave"; after an
         // N-S_ACK "at the highest wave level for which it has enough segments".
         let may_be_lower = self.answered || flush || !self.missing.is_empty();
-        let level = (1..=self.told).rev().find(|l| size(*l) <= ready);
+        let highest = (1..=self.told).rev().find(|l| self.is_in_time(size(*l), trip)).unwrap_or(1);
+        let level = (1..=highest).rev().find(|l| size(*l) <= ready);
         match level {
-            Some(level) if level == self.told || may_be_lower => self.begin(now, level, size(level)),
+            Some(level) if level == highest || may_be_lower => self.begin(now, level, size(level)),
             // ASSUMPTION(wave-and-wait): less than the smallest wave leaves when something is missing, the application has
             // finished, or nothing was added to it for a while; its last segment says so.
             None if flush || !self.missing.is_empty() => self.begin(now, 1, ready),
@@ -284,12 +285,24 @@ impl Sender {
 
     /// SEND_T of the wave at hand.
     pub fn send_time(&self, trip: &RoundTrip) -> Duration {
+        self.send_time_of(self.members.len(), trip)
+    }
+
+    /// SEND_T of a wave of so many segments.
+    fn send_time_of(&self, segments: usize, trip: &RoundTrip) -> Duration {
         let segment = match self.config.baseline {
             Some(rate) => rate.time_for((self.payload + usize::from(self.config.header)) as u64),
             None => self.segment_time.unwrap_or(UNKNOWN_SEGMENT),
         };
-        let whole = trip.smoothed().unwrap_or(UNKNOWN_TRIP) + segment * self.members.len() as u64;
+        let whole = trip.smoothed().unwrap_or(UNKNOWN_TRIP) + segment * segments as u64;
         scaled(whole, self.config.send_factor) + self.config.granularity
+    }
+
+    /// Is a wave of so many segments answered long before the peer is given up? It says nothing while one is under way.
+    ///
+    /// ASSUMPTION(wave-and-wait): ours. Half of the time is for what delays the wave or its answer beyond SEND_T.
+    fn is_in_time(&self, segments: usize, trip: &RoundTrip) -> bool {
+        self.is_unknown() || self.send_time_of(segments, trip) * 2 <= self.config.give_up
     }
 
     /// Is it still unknown what a segment needs?

@@ -275,6 +275,26 @@ fn a_first_wave_over_a_slow_link_is_waited_for() {
 }
 
 #[test]
+fn no_wave_takes_longer_than_the_peer_s_silence_is_borne() {
+    // As `airloom wwp` has it. The largest wave takes 90 s at 64 kbit/s.
+    let config = Config {
+        segment: Octets(1400),
+        waves: vec![16, 32, 64, 128, 256, 512],
+        send_buffer: Octets(2 << 20),
+        receive_buffer: Octets(2 << 20),
+        give_up: Duration::from_secs(30),
+        first_level: None,
+        ..paper()
+    };
+    let link = LinkConfig { rate: [Some(Rate::kbit(64)); 2], ..slow() };
+    let mut pair = pair_of(&config, link);
+    pair.watch = true;
+    exchange(&mut pair, 1_000_000, 0);
+    let sizes: Vec<usize> = waves(&pair, End::Client).iter().map(|w| w.2).collect();
+    assert_eq!((sizes[..4].to_vec(), resent(&pair)), (vec![16, 32, 32, 32], 0), "{sizes:?}");
+}
+
+#[test]
 fn a_path_that_was_slow_for_a_while_is_probed_as_often_as_before() {
     let mut pair = watched(&known());
     let at = |ms: u64| Instant::ZERO + MS * ms;
