@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use airloom_base::Body;
+use bytes::Bytes;
 
 use super::queue::Queue;
 use super::wire::Error;
@@ -13,7 +14,7 @@ use super::wire::Error;
 /// Octets that say which piece it is.
 pub(super) const PIECE: usize = 4;
 /// The longest segment that there is.
-const LONGEST: u16 = 16_384;
+pub(super) const LONGEST: u16 = 16_384;
 /// It belongs to the last segment of a short wave.
 const ENDS_WAVE: u16 = 1 << 15;
 /// The most pieces that are kept of a segment: those of the longest on a path of a few hundred octets.
@@ -45,29 +46,48 @@ impl Piece {
     }
 }
 
-/// The pieces of one segment that have arrived.
+/// The pieces of one segment that have arrived, none of which has octets of another one.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(BTreeMap<u16, Body>);
 
 impl Pieces {
     /// Adds a piece; the segment, if that makes it whole. Pieces may overlap: the path may have become narrower between them.
     pub fn add(&mut self, piece: Piece, body: Body) -> Option<Body> {
-        let fits = usize::from(piece.from) + body.len() <= usize::from(piece.of);
-        if !fits || body.is_empty() || self.0.len() >= MOST {
+        let (from, of) = (usize::from(piece.from), usize::from(piece.of));
+        if from + body.len() > of || body.is_empty() || self.0.len() >= MOST {
             return None;
         }
-        let longer = self.0.get(&piece.from).is_none_or(|b| b.len() < body.len());
-        if longer {
-            self.0.insert(piece.from, body);
-        }
+        self.keep(from, &body)?;
         let mut whole = Queue::default();
         for (from, body) in &self.0 {
-            let skip = whole.len().checked_sub(usize::from(*from))?;
-            if skip < body.len() {
-                whole.push(body.slice(skip, body.len() - skip));
+            if usize::from(*from) != whole.len() {
+                return None;
             }
+            whole.push(body.clone());
         }
-        (whole.len() == usize::from(piece.of)).then(|| whole.take(usize::from(piece.of)))
+        (whole.len() == of).then(|| whole.take(of))
+    }
+
+    /// Keeps what of a piece the others lack, and none of those that it covers; `None` if all of it is there.
+    fn keep(&mut self, from: usize, body: &Body) -> Option<()> {
+        let ends = |(at, body): (&u16, &Body)| usize::from(*at) + body.len();
+        let before = self.0.range(..=from as u16).next_back().map_or(0, ends);
+        let (begin, mut end) = (from.max(before), from + body.len());
+        while let Some((at, ends)) = self.0.range(begin as u16..).next().map(|next| (*next.0, ends(next))) {
+            if ends > end {
+                end = end.min(usize::from(at));
+                break;
+            }
+            self.0.remove(&at);
+        }
+        let part = body.slice(begin - from, end.checked_sub(begin).filter(|len| *len > 0)?);
+        let part = match part {
+            // A part of octets that are there holds all of them.
+            Body::Real(octets) if octets.len() < body.len() => Body::Real(Bytes::copy_from_slice(&octets)),
+            part => part,
+        };
+        self.0.insert(begin as u16, part);
+        Some(())
     }
 }
 
@@ -102,6 +122,28 @@ mod tests {
             let made = pieces.add(piece(from), whole.slice(usize::from(from), len));
             assert_eq!(made.map(|b| b.to_bytes()), (n == 4).then(|| whole.to_bytes()), "piece {n}");
         }
+    }
+
+    #[test]
+    fn pieces_have_no_more_octets_than_their_segment_however_they_overlap() {
+        let whole = Body::Real(Body::filler(7, 1000).to_bytes());
+        let mut pieces = Pieces::default();
+        // All up to the last octet but one, from everywhere; then what is there already.
+        for (from, len) in (0..999).rev().map(|k| (k, 999 - k)).chain([(300, 50), (700, 1), (0, 999)]) {
+            assert_eq!(pieces.add(piece(from as u16), whole.slice(from, len)), None);
+        }
+        let octets = |pieces: &Pieces| pieces.0.values().map(Body::len).sum::<usize>();
+        assert_eq!((pieces.0.len(), octets(&pieces)), (1, 999));
+        let mut pieces = Pieces::default();
+        for from in (1..900).step_by(9).rev() {
+            assert_eq!(pieces.add(piece(from), whole.slice(usize::from(from), 99)), None);
+            assert!(octets(&pieces) <= 1000, "{from}");
+        }
+        assert_eq!(pieces.add(piece(0), whole.slice(0, 2)), None);
+        assert_eq!(
+            pieces.add(piece(950), whole.slice(950, 50)).map(|b| b.to_bytes()),
+            Some(whole.to_bytes())
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::config::Config;
 use super::content::{Run, emit_runs};
 use super::decision::{Left, Probed, decide};
 use super::levels::Baseline;
-use super::pieces::{Piece, Pieces};
+use super::pieces::{LONGEST, Piece, Pieces};
 use super::queue::Queue;
 use super::round_trip::RoundTrip;
 use super::wire::{Header, Kind, Layout};
@@ -150,6 +150,10 @@ impl Receiver {
     pub fn data(&mut self, now: Instant, h: &Header, body: Body) {
         let number = self.layout.unwrap(h.number, self.next);
         let is_old = self.is_old(h);
+        // Longer than any segment: none of a sender of ours.
+        if body.len() > usize::from(LONGEST) {
+            return;
+        }
         if number >= self.next.saturating_add(self.reach()) || (!self.follow(h) && !is_old) {
             return;
         }
