@@ -310,6 +310,34 @@ fn a_notice_that_nobody_takes_is_dropped() {
 }
 
 #[test]
+fn addresses_of_pushes_are_bounded() {
+    let mut pair = Pair::new(Config::default(), |_| answer(200, &[], ""));
+    let long = format!("{HERE}{}", "x".repeat(10_000));
+    let (status, body) = submit(&mut pair, "1", &long, "confirmed", "", SI);
+    assert_eq!(status, 202);
+    has(&body, &["code=\"2002\""]);
+    let notify = format!("ppg-notify-requested-to=\"http://initiator.example/{}\"", "x".repeat(1_000));
+    let (_, body) = submit(&mut pair, "1", HERE, "confirmed", &notify, SI);
+    has(&body, &["code=\"2000\""]);
+}
+
+#[test]
+fn headers_of_pushes_that_wait_count_as_their_content_does() {
+    let config = Config { memory: airloom_base::units::Octets(25_000), ..Config::default() };
+    let mut pair = Pair::new(config, |_| answer(200, &[], ""));
+    let headers = vec![("X-Large".to_owned(), "x".repeat(10_000))];
+    for expected in [1, 2] {
+        let push = Push { headers: headers.clone(), ..notice(PushMethod::Confirmed) };
+        pair.gateway.push(pair.now, push).unwrap();
+        assert!(pair.gateway.held() > 10_000 * expected, "{}", pair.gateway.held());
+    }
+    let push = Push { headers, ..notice(PushMethod::Confirmed) };
+    assert_eq!(pair.gateway.push(pair.now, push), Err(PushError::Busy));
+    pair.run(Duration::from_secs(300), |_| false);
+    assert_eq!((outcomes(&mut pair).len(), pair.gateway.held()), (2, 0));
+}
+
+#[test]
 fn pushes_that_wait_are_bounded() {
     let config = Config { max_pushes: 3, ..Config::default() };
     let mut pair = Pair::new(config, |_| answer(200, &[], ""));

@@ -31,6 +31,8 @@ pub(super) use self::submissions::{Notices, Submissions};
 
 /// The largest message that is read.
 pub const MOST: usize = 400_000;
+/// Most octets of an address, of a client or of who is to be told: what is over is known by them for long.
+const MOST_ADDRESS: usize = 1_024;
 
 /// An answer over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +99,9 @@ impl Gateway {
             let words = "exactly one address is taken".to_owned();
             return Err((code::MULTIPLE_ADDRESSES, words));
         };
+        if address.len() > MOST_ADDRESS {
+            return Err((code::ADDRESS_ERROR, "the address is too long".to_owned()));
+        }
         let to = address_of(address)
             .ok_or_else(|| (code::ADDRESS_ERROR, format!("no address of IP: {address}")))?;
         if self.submissions.get(&message.push_id).is_some() {
@@ -106,6 +111,9 @@ impl Gateway {
             return Err((code::BEARER_NOT_AVAILABLE, "there are bearers of IP only".to_owned()));
         }
         let notify = message.notify.as_deref().map(|to| {
+            if to.len() > MOST_ADDRESS {
+                return Err(unread("ppg-notify-requested-to is too long"));
+            }
             let url = Url::parse(to).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
             url.ok_or_else(|| unread("ppg-notify-requested-to is no address of HTTP"))
         });
@@ -123,7 +131,8 @@ impl Gateway {
             method: message.method,
             content_type: content_type.to_owned(),
             headers: headers.iter().filter(|(name, _)| is_entity(name)).cloned().collect(),
-            body: content.clone(),
+            // What is kept is the content, and not the whole message.
+            body: Bytes::copy_from_slice(content),
             after: message.deliver_after.and_then(|at| self.moment(at)),
             // A moment before the machine's time is over.
             before: message.deliver_before.map(|at| self.moment(at).unwrap_or(Instant::ZERO)),

@@ -41,6 +41,14 @@ pub struct Push {
     pub before: Option<Instant>,
 }
 
+impl Push {
+    /// Octets that are held while it waits.
+    pub(super) fn held(&self) -> usize {
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.content_type.len() + headers + self.body.len()
+    }
+}
+
 /// Why a push was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushError {

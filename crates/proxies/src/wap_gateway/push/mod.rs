@@ -60,14 +60,15 @@ impl Gateway {
             return Err(PushError::Expired);
         }
         let (content_type, body) = compiled(&push.content_type, push.body.clone())?;
-        if self.pushes.open() >= self.config.max_pushes as usize || self.is_full(body.len()) {
+        let push = Push { content_type, body, ..push };
+        if self.pushes.open() >= self.config.max_pushes as usize || self.is_full(push.held()) {
             return Err(PushError::Busy);
         }
         self.next += 1;
         let id = PushId(self.next);
         let after = push.after.filter(|after| *after > now);
-        self.held += body.len();
-        self.pushes.insert(id, Open::new(Push { content_type, body, ..push }));
+        self.held += push.held();
+        self.pushes.insert(id, Open::new(push));
         if after.is_some() {
             self.push_at(id, after);
         } else if let Err(why) = self.try_push(now, id) {
@@ -226,7 +227,7 @@ impl Gateway {
     fn close_push(&mut self, id: PushId) {
         self.push_at(id, None);
         if let Some(open) = self.pushes.remove(id) {
-            self.held -= open.push.body.len();
+            self.held -= open.push.held();
         }
     }
 
