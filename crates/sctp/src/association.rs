@@ -487,10 +487,13 @@ impl Transport for Association {
     }
 
     fn path_mtu(&mut self, _cx: &mut Cx, path: PathId, mtu: u16) {
+        //= RFC 1191 (6.3): a router from before it does not say what fits; never below 68 octets.
         if let Some(path) = self.paths.get_mut(usize::from(path.0))
-            && mtu < path.address.mtu
+            && mtu > 0
         {
-            path.address.mtu = mtu;
+            //= RFC 8201 (4): nor below 1280 octets for IPv6.
+            let least = if path.address.remote.is_ipv6() { 1280 } else { 68 };
+            path.address.mtu = path.address.mtu.min(mtu.max(least));
         }
     }
 

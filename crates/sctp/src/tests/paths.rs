@@ -55,6 +55,17 @@ fn a_dead_path_takes_neither_data_nor_acknowledgements_along_with_its_heartbeat(
 }
 
 #[test]
+fn packets_become_no_smaller_than_any_path_of_ip_needs() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 2);
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    duo.ends[0].paths[1].address.remote = "2001:db8::2".parse().unwrap();
+    for (path, told, is) in [(0, 0, 1500), (0, 20, 68), (1, 0, 1500), (1, 600, 1280)] {
+        duo.ends[0].path_mtu(&mut cx, PathId(path), told);
+        assert_eq!(duo.ends[0].paths[usize::from(path)].address.mtu, is, "{told} of path {path}");
+    }
+}
+
+#[test]
 fn chunks_fit_into_the_smallest_path_whichever_they_take() {
     let mut duo = Duo::new(Config::default(), Config::default(), 2);
     let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
