@@ -63,6 +63,8 @@ pub(super) struct Session {
     peer: IpAddr,
     local: IpAddr,
     login: Login,
+    /// The client has said that EPSV alone will ask for data connections.
+    is_extended: bool,
     place: DataPort,
     /// The data connection, and whether it is open.
     data: Option<(SocketId, bool)>,
@@ -83,6 +85,7 @@ impl Session {
             place: DataPort::Unknown,
             data: None,
             transfer: None,
+            is_extended: false,
             moved_at: Instant::ZERO,
             is_over: false,
         }
@@ -190,7 +193,8 @@ impl Session {
             }
             "NOOP" => "200 Command okay.",
             "SYST" => "215 UNIX Type: L8",
-            "FEAT" => "211 No features.",
+            //= RFC 3659 (4.3): who has SIZE says so.
+            "FEAT" => "211-Features:\r\n SIZE\r\n211 End",
             "PWD" => "257 \"/\" is the current directory.",
             "CWD" if matches!(argument, "/" | "." | "") => "250 Requested file action okay, completed.",
             "CWD" => "550 No such directory.",
@@ -206,6 +210,12 @@ impl Session {
             "PASV" | "EPSV" => return self.wait(cx, net, shared, &word),
             "SIZE" => match shared.size_of(argument) {
                 Some(size) => return self.say(cx, net, shared, &format!("213 {size}")),
+            "EPSV" if argument.eq_ignore_ascii_case("ALL") => {
+                self.is_extended = true;
+                "200 Command okay."
+            }
+            //= RFC 2428 (3): after EPSV ALL nothing else asks for data connections.
+            "PORT" | "EPRT" | "PASV" if self.is_extended => "503 Only EPSV, after EPSV ALL.",
                 None => "550 No such file.",
             },
             "RETR" => match shared.size_of(argument) {

@@ -64,6 +64,24 @@ fn the_dialogue_is_that_of_rfc_959() {
 }
 
 #[test]
+fn who_asks_for_features_hears_of_size() {
+    let mut pair = Pair::new(Speaker::new(PORT, "FEAT\r\nQUIT\r\n"), server(ServerConfig::default()));
+    pair.run();
+    let text = pair.a.text();
+    assert!(text.contains("\r\n211-Features:\r\n SIZE\r\n211 End\r\n221 "), "{text}");
+}
+
+#[test]
+fn after_epsv_all_data_connections_are_asked_for_in_no_other_way() {
+    let say = "USER a\r\nPASS b\r\nEPSV all\r\nPORT 10,0,0,1,30,30\r\nEPRT |1|10.0.0.1|5000|\r\nPASV\r\nEPSV\r\nQUIT\r\n";
+    let mut pair = Pair::new(Speaker::new(PORT, say), server(ServerConfig::default()));
+    pair.run();
+    let text = pair.a.text();
+    let numbers: Vec<&str> = text.lines().map(|line| &line[..3]).collect();
+    assert_eq!(numbers, ["220", "331", "230", "200", "503", "503", "503", "229", "221"], "{text}");
+}
+
+#[test]
 fn nobody_is_served_before_the_login_and_nobody_is_connected_to_for_another() {
     let say = "RETR 1kB\r\nPASS x\r\nUSER a\r\nPASS b\r\nPORT 10,9,9,9,30,30\r\nPORT 10,0,0,1,0,25\r\nEPRT |1|10.0.0.1|5000|\r\nPORT 1,2\r\nQUIT\r\n";
     let mut pair = Pair::new(Speaker::new(PORT, say), server(ServerConfig::default()));
