@@ -8,7 +8,8 @@ use airloom_base::{Instant, SocketEvent};
 
 use super::Config;
 use super::connection::Connection;
-use super::served::{Call, Served, Then, UnderWay};
+use super::served::{Call, Served, Then};
+use crate::net::UnderWay;
 
 /// An association, with the streams that something arrived on.
 #[derive(Default)]

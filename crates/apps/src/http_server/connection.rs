@@ -7,8 +7,9 @@ use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, Req
 use bytes::Bytes;
 
 use super::response::{After, Response};
-use super::served::{Call, LINGER, Served, Then, UnderWay};
+use super::served::{Call, LINGER, Served, Then};
 use super::{Config, Http};
+use crate::net::UnderWay;
 
 enum State {
     /// No complete head has arrived.

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use super::Config;
 use super::connection::Connection;
 use super::response::content;
-use super::served::{Call, LINGER, Served, Then, UnderWay};
+use super::served::{Call, LINGER, Served, Then};
 use super::site::Object;
-use crate::net::{End, Happened};
+use crate::net::{End, Happened, UnderWay};
 
 /// A connection of which too little has come to know what it speaks.
 pub(super) struct Undecided {

@@ -86,21 +86,3 @@ impl<'b> Call<'_, 'b> {
         Then::Forget
     }
 }
-
-/// Octets that the peer had not acknowledged when the deadline came last, or when there was no room for more. On a slow link the
-/// send buffer holds what takes minutes.
-#[derive(Default)]
-pub(super) struct UnderWay(u64);
-
-impl UnderWay {
-    /// There is no room for more than these: they have to become fewer.
-    pub(super) fn note(&mut self, octets: u64) {
-        self.0 = octets;
-    }
-
-    /// Is something still on its way through the transport (`octets` now), and getting on?
-    pub(super) fn gets_on(&mut self, octets: u64) -> bool {
-        let before = std::mem::replace(&mut self.0, octets);
-        octets > 0 && octets != before
-    }
-}

@@ -5,6 +5,7 @@ mod connections;
 mod deadlines;
 mod multiplexing;
 mod outgoing;
+mod under_way;
 
 use airloom_base::{Cx, SocketId, Sockets};
 
@@ -12,6 +13,7 @@ pub use connections::Connections;
 pub use deadlines::{Alarm, Deadlines};
 pub(crate) use multiplexing::{End, H3, Happened, check_windows};
 pub(crate) use outgoing::Outgoing;
+pub(crate) use under_way::UnderWay;
 
 /// Drops what has arrived, and says how many octets that was.
 pub fn drain(cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
