@@ -47,6 +47,8 @@ struct End {
     told_finished: bool,
     gone: bool,
     sent: usize,
+    /// When the last of them arrives.
+    until: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -221,6 +223,7 @@ impl Sockets for Side<'_> {
         while !body.is_empty() {
             let piece = body.split_to(self.net.chop);
             self.net.push(after, number, Happening::Arrive(peer, piece));
+            self.net.connections[number].ends[self.side].until = self.net.now + after;
             after += self.net.pace;
         }
         if is_cut {
@@ -268,7 +271,8 @@ impl Sockets for Side<'_> {
         let Some(number) = self.net.find(self.side, socket) else { return };
         let end = &mut self.net.connections[number].ends[self.side];
         if !std::mem::replace(&mut end.fin_sent, true) {
-            self.net.push(self.net.delay, number, Happening::Fin(1 - self.side));
+            let after = self.net.delay.max(end.until.since(self.net.now));
+            self.net.push(after, number, Happening::Fin(1 - self.side));
             self.net.settle(number);
         }
     }

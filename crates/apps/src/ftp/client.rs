@@ -19,7 +19,7 @@ use super::control::Control;
 use super::wire::{self, Line, Replies};
 use super::{PATIENCE, PORT, SOURCE};
 use crate::bulk::client::Mode;
-use crate::net::{self, Outgoing};
+use crate::net::{self, Outgoing, UnderWay};
 use crate::times::Times;
 
 /// Gets or puts files over FTP, one after another, each over a data connection of its own.
@@ -95,6 +95,7 @@ struct Transfer {
     is_confirmed: bool,
     /// Our side of a put is finished.
     is_sent: bool,
+    under_way: UnderWay,
     moved_at: Option<Instant>,
 }
 
@@ -290,7 +291,9 @@ impl Client {
             }
             let size = self.config.size.0;
             let outgoing = transfer.outgoing.get_or_insert_with(|| Outgoing::new(Bytes::new(), SOURCE, size));
-            if outgoing.pump(cx, net, socket) {
+            let is_written = outgoing.pump(cx, net, socket);
+            transfer.under_way.note(net.unacknowledged(socket));
+            if is_written {
                 transfer.is_sent = true;
                 net.finish(cx, socket);
             }
@@ -307,6 +310,12 @@ impl Client {
             }
             self.deadline = cx.now + self.config.timeout;
         }
+    }
+
+    /// Has more of a put arrived? A send buffer holds what takes minutes on a slow link, and nothing tells of it.
+    fn gets_on(&mut self, net: &dyn Sockets) -> bool {
+        let Transfer { socket, under_way, .. } = &mut self.transfer;
+        socket.is_some_and(|socket| under_way.gets_on(net.unacknowledged(socket)))
     }
 
     /// Is the file over, with all that belongs to it? Then the next one.
@@ -458,7 +467,11 @@ impl App for Client {
             self.request_data_connection(cx, net);
         }
         if self.deadline <= cx.now {
-            self.give_up(cx, net);
+            if self.gets_on(net) {
+                self.progress(cx.now);
+            } else {
+                self.give_up(cx, net);
+            }
         }
     }
     fn is_done(&self) -> bool {

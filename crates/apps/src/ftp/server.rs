@@ -131,6 +131,9 @@ impl App for Server {
         while let Some((_, number)) = self.deadlines.first().copied().filter(|(at, _)| *at <= cx.now) {
             self.deadlines.pop_first();
             let Some(session) = self.sessions.get_mut(&number) else { continue };
+            if session.moved_at + self.shared.config.timeout <= cx.now && session.gets_on(net) {
+                session.moved_at = cx.now;
+            }
             let at = session.moved_at + self.shared.config.timeout;
             if at > cx.now {
                 self.deadlines.insert((at, number));

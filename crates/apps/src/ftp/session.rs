@@ -9,7 +9,7 @@ use super::SOURCE;
 use super::control::Control;
 use super::shared::{Role, Shared};
 use super::wire::{self, Line};
-use crate::net::Outgoing;
+use crate::net::{Outgoing, UnderWay};
 
 /// What a session wants of the server after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,9 @@ pub(super) struct Session {
     /// The data connection, and whether it is open.
     data: Option<(SocketId, bool)>,
     transfer: Option<Transfer>,
+    /// The data connection of the last file, which may have much of it to send still.
+    leaving: Option<SocketId>,
+    under_way: UnderWay,
     pub(super) moved_at: Instant,
     /// The client has finished its side, or has said QUIT.
     is_over: bool,
@@ -82,10 +85,12 @@ impl Session {
             peer,
             local,
             login: Login::No,
+            is_extended: false,
             place: DataPort::Unknown,
             data: None,
             transfer: None,
-            is_extended: false,
+            leaving: None,
+            under_way: UnderWay::default(),
             moved_at: Instant::ZERO,
             is_over: false,
         }
@@ -205,17 +210,17 @@ impl Session {
             "MODE" if argument.eq_ignore_ascii_case("S") => "200 Mode set to S.",
             "STRU" if argument.eq_ignore_ascii_case("F") => "200 Structure set to F.",
             "MODE" | "STRU" => "504 Command not implemented for that parameter.",
-            "PORT" => return self.go_to(cx, net, shared, wire::parse_host_port(argument)),
-            "EPRT" => return self.go_to(cx, net, shared, wire::parse_extended(argument)),
-            "PASV" | "EPSV" => return self.wait(cx, net, shared, &word),
-            "SIZE" => match shared.size_of(argument) {
-                Some(size) => return self.say(cx, net, shared, &format!("213 {size}")),
             "EPSV" if argument.eq_ignore_ascii_case("ALL") => {
                 self.is_extended = true;
                 "200 Command okay."
             }
             //= RFC 2428 (3): after EPSV ALL nothing else asks for data connections.
             "PORT" | "EPRT" | "PASV" if self.is_extended => "503 Only EPSV, after EPSV ALL.",
+            "PORT" => return self.go_to(cx, net, shared, wire::parse_host_port(argument)),
+            "EPRT" => return self.go_to(cx, net, shared, wire::parse_extended(argument)),
+            "PASV" | "EPSV" => return self.wait(cx, net, shared, &word),
+            "SIZE" => match shared.size_of(argument) {
+                Some(size) => return self.say(cx, net, shared, &format!("213 {size}")),
                 None => "550 No such file.",
             },
             "RETR" => match shared.size_of(argument) {
@@ -343,7 +348,9 @@ impl Session {
         let (Some(transfer), Some((socket, true))) = (&mut self.transfer, self.data) else { return };
         match &mut transfer.file {
             File::Get(outgoing, size) => {
-                if outgoing.pump(cx, net, socket) {
+                let is_written = outgoing.pump(cx, net, socket);
+                self.under_way.note(net.unacknowledged(socket));
+                if is_written {
                     shared.counters.sent += 1;
                     shared.counters.sent_bytes += *size;
                     self.end(cx, net, shared);
@@ -385,6 +392,7 @@ impl Session {
         if let Some((socket, _)) = self.data.take() {
             shared.roles.remove(socket);
             net.finish(cx, socket);
+            self.leaving = Some(socket);
         }
         self.say(cx, net, shared, "226 Closing data connection.");
     }
@@ -399,6 +407,12 @@ impl Session {
             shared.roles.remove(socket);
             net.reset(cx, socket);
         }
+    }
+
+    /// Has more of a file arrived, though nothing else has happened?
+    pub(super) fn gets_on(&mut self, net: &dyn Sockets) -> bool {
+        let socket = self.data.map(|(socket, _)| socket).or(self.leaving);
+        socket.is_some_and(|socket| self.under_way.gets_on(net.unacknowledged(socket)))
     }
 
     /// Nothing has moved for too long.

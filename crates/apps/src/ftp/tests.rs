@@ -189,6 +189,35 @@ fn a_server_that_never_answers_is_given_up() {
 }
 
 #[test]
+fn a_file_that_a_send_buffer_holds_for_minutes_is_waited_for_while_it_moves() {
+    for mode in [Mode::Get, Mode::Put] {
+        let mut pair = pair(Config { mode, size: Octets(1_000_000), ..Config::default() });
+        // All of it is taken at once, and takes 1,000 s.
+        pair.net.room = 2_000_000;
+        (pair.net.chop, pair.net.pace) = (1000, Duration::from_secs(1));
+        pair.run();
+        let summary = pair.summary();
+        assert_eq!((summary["transfers"], summary["transfers_failed"]), (1.0, 0.0), "{mode:?}");
+        assert_eq!(pair.server_summary()["session_timeouts"], 0.0, "{mode:?}");
+        assert!(pair.a.is_done());
+    }
+}
+
+#[test]
+fn a_file_that_stands_still_is_given_up() {
+    for mode in [Mode::Get, Mode::Put] {
+        let mut pair = pair(Config { mode, size: Octets(100_000), ..Config::default() });
+        // The first piece arrives, and no other one.
+        pair.run_until(Instant::ZERO + Duration::from_millis(135));
+        pair.net.room = 2_000_000;
+        (pair.net.chop, pair.net.pace) = (1000, Duration::from_secs(100_000));
+        let end = pair.run();
+        assert_eq!((pair.summary()["transfers"], pair.summary()["transfers_failed"]), (0.0, 1.0), "{mode:?}");
+        assert!(end <= Instant::ZERO + Duration::from_secs(601), "{mode:?}: {end}");
+    }
+}
+
+#[test]
 fn settings_that_make_no_sense_are_refused() {
     let to = SocketAddr::new(SERVER, 1);
     let path = |config| Client::new(config, to, Duration::ZERO).err().map(|e| e.path.concat());
