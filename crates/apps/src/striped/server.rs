@@ -198,9 +198,16 @@ impl Server {
             let sent = subflow.sent.pop_front().filter(|sent| sent.chunk.offset == said.offset);
             let Some(Sent { at, .. }) = sent else { return self.refuse(cx, net, place) };
             subflow.measure(cx.now.since(at));
-            (subflow.since, subflow.is_silent) = (cx.now, false);
+            subflow.since = cx.now;
+            let was_silent = std::mem::replace(&mut subflow.is_silent, false);
             if let Some(transfer) = self.transfers.get_mut(&transfer) {
                 transfer.acknowledged(said);
+                if was_silent {
+                    // The rest of what it holds comes too: what nobody else has taken yet stays with it.
+                    for sent in &subflow.sent {
+                        transfer.again.remove(&sent.chunk.offset);
+                    }
+                }
             }
         }
     }

@@ -77,6 +77,17 @@ fn a_silent_connection_holds_nothing_up() {
 }
 
 #[test]
+fn what_a_connection_still_holds_is_not_sent_again_over_it_when_it_speaks() {
+    let mut pair = pair(1, Config { size: Octets(100_000), ..Config::default() });
+    pair.run_until(Instant::ZERO + Duration::from_millis(100));
+    pair.net.delay = Duration::from_secs(2);
+    pair.run();
+    let (summary, said) = (pair.summary(), pair.server_summary());
+    assert!(said["subflows_silent"] > 0.0);
+    assert_eq!((summary["transfers"], said["chunks_sent_again"], summary["chunks_again"]), (1.0, 0.0, 0.0));
+}
+
+#[test]
 fn a_client_with_a_window_beyond_all_bounds_is_refused() {
     for (window, refused) in [(MOST_WINDOW, 0.0), (MOST_WINDOW + 1, 1.0), (u64::MAX, 1.0)] {
         let hello = Hello { transfer: 1, size: 1_000_000, window }.emit().to_vec();
