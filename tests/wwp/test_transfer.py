@@ -12,14 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
+from unittest.mock import Mock, call
 
 import pytest
 
 from airloom import wwp
 from airloom._core import WwpListener, WwpSession
 from airloom.errors import UsageError
-from airloom.wwp.dialogue import Lines, Offer, TransferError, partial
+from airloom.wwp import receiver
+from airloom.wwp.dialogue import Lines, Offer, TransferError, digest, partial
 from airloom.wwp.receiver import _Pace
 from tests.wwp.relay import Relay
 
@@ -120,6 +122,34 @@ def test_small_files_and_empty_ones_arrive_too(size: int, tmp_path: Path, folder
     path.write_bytes(b"x" * size)
     wwp.send(path, "127.0.0.1", post.port(), name="another name")
     assert (folder / "another name").read_bytes() == b"x" * size
+
+
+def test_a_receiver_that_hashes_and_syncs_for_long_is_waited_for(
+    file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer = Offer("song.bin", SIZE, hashlib.sha256(file.read_bytes()).hexdigest())
+    partial(folder, offer).write_bytes(file.read_bytes()[:1000])
+
+    def slow(read: IO[bytes], shown: Callable[[int], None]) -> Any:
+        for _ in range(40):
+            time.sleep(0.1)
+            shown(0)
+        return digest(read)
+
+    monkeypatch.setattr(receiver, "digest", slow)
+    monkeypatch.setattr(receiver, "_BUSY_S", 0.2)
+    monkeypatch.setattr(os, "fsync", lambda _: time.sleep(3))
+    post = Post(folder, 20.0)
+    assert wwp.send(file, "127.0.0.1", post.port(), patience_s=2.0).resumed_at == 1000
+    (got,) = post.stop()
+    assert got.path.read_bytes() == file.read_bytes()
+
+
+def test_an_older_sender_hears_nothing_of_work_that_it_does_not_understand() -> None:
+    lines = Mock()
+    for knows in (False, True):
+        receiver._Busy(lines, knows, 0.0).tell()
+    assert lines.mock_calls == [call.say(busy=True)]
 
 
 def test_loss_doubles_and_reordering_are_survived(file: Path, folder: Path, post: Post) -> None:

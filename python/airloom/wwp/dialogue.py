@@ -42,8 +42,8 @@ class Offer:
     sha256: str
 
     def line(self) -> dict[str, object]:
-        """As it is sent."""
-        return {"name": self.name, "size": self.size, "sha256": self.sha256}
+        """As it is sent. Who says `busy` understands such lines: see `Lines.answer`."""
+        return {"name": self.name, "size": self.size, "sha256": self.sha256, "busy": True}
 
     @staticmethod
     def of(line: dict[str, Any]) -> Offer:
@@ -98,6 +98,12 @@ class Lines:
             said = None
         if not isinstance(said, dict):
             raise TransferError("the other side has not said what it should; is it `airloom wwp`?")
+        return said
+
+    def answer(self) -> dict[str, Any]:
+        """The next line that says more than that the other side is at work."""
+        while (said := self.line()).get("busy") is True:
+            pass
         return said
 
     def say(self, **said: object) -> None:

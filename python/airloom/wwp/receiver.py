@@ -6,15 +6,18 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from airloom.errors import UsageError
 from airloom.wwp.dialogue import PIECE, Lines, Offer, TransferError, digest, open_partial, partial
 
 #: How long the sender's farewell is waited for.
 _FAREWELL_S = 5.0
+#: While a file is hashed or goes to a slow disk, the sender hears of it every so many seconds.
+_BUSY_S = 2.0
 
 
 #: The largest file that is taken unless more is allowed.
@@ -37,6 +40,20 @@ class _Pace:
         if at - self._at < SLOWEST * passed:
             raise TransferError(f"less than {SLOWEST} octets a second for {passed:.0f} s")
         self._since, self._at = time.monotonic(), at
+
+
+class _Busy:
+    """Tells the sender now and then that something takes long, if it `knows` such lines: an older one does not."""
+
+    def __init__(self, lines: Lines, knows: bool, patience_s: float) -> None:
+        self._lines, self._knows = lines, knows
+        self.every_s = min(_BUSY_S, patience_s / 4)
+        self._since = time.monotonic()
+
+    def tell(self, _octets: int = 0) -> None:
+        if self._knows and time.monotonic() - self._since >= self.every_s:
+            self._lines.say(busy=True)
+            self._since = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -104,18 +121,20 @@ class Receiver:
             session.reset()
 
     def _converse(self, lines: Lines, session: Any, shown: Callable[[int, int], None] | None) -> Received:
-        offer = Offer.of(lines.line())
+        said = lines.line()
+        offer = Offer.of(said)
+        busy = _Busy(lines, said.get("busy") is True, self._patience_s)
         if offer.size > self._most_octets:
             raise TransferError(f"{offer.name} has {offer.size} octets; at most {self._most_octets} are taken here")
         final = self.folder / offer.name
         if final.exists():
-            if final.is_file() and _is(final, offer):
+            if final.is_file() and _is(final, offer, busy):
                 lines.say(offset=offer.size)
                 return self._close(lines, session, final, offer, offer.size)
             raise TransferError(f"{offer.name} is there already, and is another file")
         part = partial(self.folder, offer)
         with open_partial(part) as file:
-            sha = digest(file)
+            sha = digest(file, busy.tell)
             offset = file.tell()
             if offset > offer.size:
                 # Not ours: nothing that long was ever said.
@@ -135,7 +154,7 @@ class Receiver:
                 if shown:
                     shown(at, offer.size)
             file.flush()
-            os.fsync(file.fileno())
+            _sync(file, busy)
         if sha.hexdigest() != offer.sha256:
             part.unlink()
             raise TransferError(
@@ -153,9 +172,18 @@ class Receiver:
         return Received(final, offer.size, offer.sha256, offset, session.peer)
 
 
-def _is(path: Path, offer: Offer) -> bool:
+def _is(path: Path, offer: Offer, busy: _Busy) -> bool:
     with path.open("rb") as file:
-        return path.stat().st_size == offer.size and digest(file).hexdigest() == offer.sha256
+        return path.stat().st_size == offer.size and digest(file, busy.tell).hexdigest() == offer.sha256
+
+
+def _sync(file: IO[bytes], busy: _Busy) -> None:
+    """`os.fsync`, which waits for all that the system holds of the file."""
+    with ThreadPoolExecutor(1) as pool:
+        synced = pool.submit(os.fsync, file.fileno())
+        while not wait([synced], busy.every_s).done:
+            busy.tell()
+        synced.result()
 
 
 def _name(part: Path, final: Path) -> None:

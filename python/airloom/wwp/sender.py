@@ -95,7 +95,7 @@ def _converse(
     lines: Lines, session: Any, offer: Offer, file: IO[bytes], shown: Callable[[int, int], None] | None
 ) -> int:
     lines.say(**offer.line())
-    answer = lines.line()
+    answer = lines.answer()
     offset = answer.get("offset")
     if not isinstance(offset, int) or not 0 <= offset <= offer.size:
         raise TransferError(f"the receiver does not take it: {_why(answer)}")
@@ -111,7 +111,7 @@ def _converse(
         if shown:
             shown(max(at - session.unacknowledged, 0), offer.size)
     lines.drain(lambda left: shown(max(at - left, 0), offer.size) if shown else None)
-    verdict = lines.line()
+    verdict = lines.answer()
     if verdict.get("good") is not True:
         raise TransferError(f"the receiver says: {_why(verdict)}")
     session.finish()
