@@ -34,7 +34,7 @@ pub struct Config {
     /// Octets of a header, 4 to 16: the same at both ends.
     #[default(6)]
     pub header: u8,
-    /// Two ports in front of every header. Without them, as in the paper, two hosts have one connection at a time.
+    /// Two ports in front of every header. Without them, as in the paper, a host has one connection at a time.
     #[default(true)]
     pub ports: bool,
     /// Octets that the content of an N-S_ACK has at least; it is filled up with zeros.
@@ -128,6 +128,9 @@ impl Config {
             let key = if self.give_up.is_zero() { "give_up" } else { "send_buffer" };
             return Err((key, "is too little".to_owned()));
         }
+        if self.receive_buffer.0 == 0 {
+            return Err(("receive_buffer", "is too little: no wave would ever be asked for".to_owned()));
+        }
         Ok(self)
     }
 
@@ -182,6 +185,7 @@ mod tests {
             ("probe_backoff", Config { probe_backoff: Some(0.5), ..d() }),
             ("table", Config { table: Some(vec![]), ..d() }),
             ("send_buffer", Config { send_buffer: Octets(10), ..d() }),
+            ("receive_buffer", Config { receive_buffer: Octets(0), ..d() }),
             ("give_up", Config { give_up: Duration::ZERO, ..d() }),
         ];
         for (key, config) in wrong {

@@ -29,7 +29,7 @@
 //! and is marked `ASSUMPTION(wave-and-wait)`.
 //!
 //! **Ports.** Six octets of header have no room for them. By default four octets stand in front of every header for them;
-//! with `ports = false` two hosts have one connection at a time, and its ports are told in the SYN.
+//! with `ports = false` a host has one connection at a time, and its ports are told in the SYN.
 //!
 //! **Flow control** is level 0: a receiver whose buffer is full lets the sender probe until there is room.
 //!
