@@ -74,7 +74,7 @@ pub struct Config {
     pub at: At,
     /// In on phases every so many-th packet is dropped.
     pub every: Option<u32>,
-    /// One in `every` is dropped by chance, each packet by itself, instead of every so many-th.
+    /// One in `every` is dropped by chance, each packet by itself, instead of every so many-th; without `every` none is.
     pub by_chance: bool,
     /// In on phases each packet is dropped with this probability; instead of `every`.
     pub probability: Option<Probability>,
