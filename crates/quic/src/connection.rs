@@ -182,9 +182,7 @@ impl Connection {
                 Event::Connected => {
                     self.is_established = true;
                     if self.is_early && !quic.accepted_0rtt() {
-                        // Its streams are as if they had never been.
-                        let refused = TransportEvent::Stream(0, StreamEvent::EarlyRefused);
-                        self.streams.events.push_back(refused);
+                        self.streams.forget_early();
                     }
                     self.facts.established.get_or_insert(now);
                     self.unreliable_limit = quic.datagrams().max_size();
@@ -447,7 +445,7 @@ impl Transport for Connection {
         } else {
             self.mark(cx.now);
             let Some(next) = self.next_datagram(cx.now) else {
-                self.may_probe = false;
+                (self.may_probe, self.streams.has_unsent) = (false, false);
                 self.settle(cx.now);
                 self.alarm = self.quic.as_mut()?.1.poll_timeout().map(from_library);
                 if let Some((of, lines)) = self.trace.as_ref().and_then(Trace::take) {
@@ -590,9 +588,20 @@ impl Transport for Connection {
         //= RFC 9000 (14.2.1): what ICMP says may be ignored; probes tell the same, and cannot be forged.
     }
 
-    fn unacknowledged(&self, _stream: u32) -> u64 {
-        // The library does not tell by stream: octets of packets that have arrived, their headers among them.
-        self.streams.sent.saturating_sub(self.meter.acknowledged.load(Relaxed))
+    fn unacknowledged(&self, stream: u32) -> u64 {
+        // The library tells of a stream only that all of it has arrived, and a controller octets of packets, their headers and the
+        // handshake's among them: as many as may be left at most, so that they become fewer as long as something arrives.
+        const BESIDE: u64 = 1 << 16;
+        let is_all_answered = !self.streams.has_unsent && self.meter.unanswered_since().is_none();
+        match self.streams.is_ended(stream) {
+            None => 0,
+            // One that goes on is never told to have arrived.
+            Some(false) if is_all_answered => 0,
+            Some(_) => {
+                let most = 2 * self.streams.sent + BESIDE;
+                most.saturating_sub(self.meter.acknowledged.load(Relaxed)).max(1)
+            }
+        }
     }
 
     fn peer_addresses(&self) -> Option<&[IpAddr]> {

@@ -4,7 +4,7 @@ use airloom_base::lookup::Table;
 use airloom_base::service::WriteError;
 use airloom_base::{Body, Filler, StreamEvent, StreamKind, TransportEvent};
 use bytes::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::library::{
@@ -83,6 +83,10 @@ pub(crate) struct Streams {
     made: Option<(Filler, Bytes)>,
     /// Kinds of streams that could not be opened.
     wanted: [bool; 2],
+    /// Those that were written to and whose end the peer has not acknowledged; true: it was written.
+    under_way: BTreeMap<StreamId, bool>,
+    /// Something was written since there was last nothing that could be sent.
+    pub(crate) has_unsent: bool,
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
@@ -138,6 +142,17 @@ impl Streams {
         !self.held.is_empty()
     }
 
+    /// Of a stream that was written to and is not acknowledged to its end: was that written? `None`: it is no such stream.
+    pub(crate) fn is_ended(&self, stream: u32) -> Option<bool> {
+        self.under_way.get(&self.outgoing(stream)?).copied()
+    }
+
+    /// They are as if they had never been.
+    pub(crate) fn forget_early(&mut self) {
+        self.under_way.clear();
+        self.events.push_back(TransportEvent::Stream(0, StreamEvent::EarlyRefused));
+    }
+
     pub(crate) fn open(&mut self, library: &mut Connection, kind: StreamKind) -> Option<u32> {
         if self.plain.is_some() {
             return None;
@@ -178,6 +193,7 @@ impl Streams {
                 }
             }
             Theirs::Finished { id } => {
+                self.under_way.remove(&id);
                 if let Some(plain) = &mut self.plain
                     && plain.out == Some(id)
                 {
@@ -185,6 +201,7 @@ impl Streams {
                 }
             }
             Theirs::Stopped { id, error_code } => {
+                self.under_way.remove(&id);
                 if let Some(name) = self.name(id, false) {
                     let event = StreamEvent::Stopped(error_code.into_inner());
                     self.events.push_back(TransportEvent::Stream(name, event));
@@ -335,14 +352,23 @@ impl Streams {
                 Err(_) => break,
             }
         }
+        if taken > 0 {
+            self.under_way.entry(out).or_insert(false);
+            self.has_unsent = true;
+        }
         self.sent += taken as u64;
         WriteError::or_taken(taken, whole)
     }
 
     pub(crate) fn finish(&mut self, library: &mut Connection, stream: u32) {
         match (self.outgoing(stream), &mut self.plain) {
-            // One that the peer stopped, or that is over, needs no end.
-            (Some(out), _) => drop(library.send_stream(out).finish()),
+            (Some(out), _) => {
+                // One that the peer stopped, or that is over, needs no end.
+                let _ = library.send_stream(out).finish();
+                if let Some(is_ended) = self.under_way.get_mut(&out) {
+                    *is_ended = true;
+                }
+            }
             (None, Some(plain)) if stream == 0 => plain.wants_finish = true,
             (None, _) => {}
         }
@@ -350,6 +376,7 @@ impl Streams {
 
     pub(crate) fn reset(&mut self, library: &mut Connection, stream: u32, why: u64) {
         if let Some(out) = self.outgoing(stream) {
+            self.under_way.remove(&out);
             // One that is over cannot be reset, and need not be.
             let _ = library.send_stream(out).reset(code(why));
         }

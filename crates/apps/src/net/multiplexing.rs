@@ -65,7 +65,7 @@ pub(crate) struct Three {
     next: u32,
     /// Streams that have something to read while they wait for entries of the table.
     unread: BTreeSet<u64>,
-    /// Streams that were written to, and of which the peer may not have everything.
+    /// Streams of requests that were written to, and of which the peer may not have everything. Others never end.
     under_way: BTreeSet<u32>,
     /// Why the connection is to be closed.
     code: ErrorCode,
@@ -113,7 +113,10 @@ impl Streams for Lent<'_, '_> {
         match self.net.write(self.cx, socket, body) {
             Ok(taken) => {
                 self.octets += taken as u64;
-                self.written.insert(socket.stream);
+                //= RFC 9000 (2.1): the second bit of a stream that goes one way is set.
+                if socket.stream & 2 == 0 {
+                    self.written.insert(socket.stream);
+                }
                 Ok(taken)
             }
             Err(WriteError::Stopped(code)) => Err(ErrorCode(code)),

@@ -99,3 +99,32 @@ fn a_tunnel_costs_the_round_trip_to_the_proxy() {
     // fast sooner, as with any proxy that ends connections.
     assert!(through > direct - 0.3 && through < direct + 0.3, "{direct} {through}");
 }
+
+/// What a server has not heard of is on its way still, or lost: QUIC drops it with the connection.
+#[test]
+fn a_connection_of_http_3_is_not_closed_before_its_answers_have_arrived() {
+    for (page, server, rate, objects) in [
+        (r#""/1kB""#, "keep_alive = false", "1Mbit/s", 1.0),
+        (r#""/100""#, "keep_alive = false", "1Mbit/s", 1.0),
+        (r#""/1MB", "/10kB""#, "max_requests = 2", "1Mbit/s", 2.0),
+        // The last octets that are acknowledged are headers, for longer than a connection may be idle.
+        (r#""/10MB""#, "", "64kbit/s", 1.0),
+    ] {
+        let text = format!(
+            r#"
+            path = ["client", "wire", "server"]
+            [hosts.client]
+            app = {{ http-client = {{ http = "3", connections = 1, pages = [[{page}]], timeout = "1h" }} }}
+            transport = {{ quic = {{}} }}
+            [hosts.server]
+            app = {{ http-server = {{ http = "3", {server} }} }}
+            transport = {{ quic = {{}} }}
+            [links]
+            wire = {{ bearer = "wireline", rate = "{rate}", delay = "20ms", queue = "100 packets" }}
+            "#
+        );
+        let values = complete(&text);
+        let got = ["objects", "failed", "asked_again", "server.timeouts"].map(|key| values[key]);
+        assert_eq!(got, [objects, 0.0, 0.0, 0.0], "{page} {server}");
+    }
+}
