@@ -53,6 +53,8 @@ pub struct Connection {
     /// Datagrams that have said that it is over, since something came or was due.
     farewells: usize,
     is_established: bool,
+    /// A client may go on by another path.
+    is_confirmed: bool,
     /// Data can flow, as its application knows it.
     is_open: bool,
     /// A client has sent before the handshake was over, or could have.
@@ -93,6 +95,7 @@ impl Connection {
             guard: Guard::default(),
             farewells: 0,
             is_established: false,
+            is_confirmed: false,
             is_open: false,
             is_early: false,
             closing: None,
@@ -297,18 +300,32 @@ impl Connection {
         }
     }
 
-    /// A link has come or gone: a client goes on by the first of those that are in service.
+    /// A client goes on by the first of its links that are in service. One may have come or gone; or only now may it leave the one it
+    /// began with.
     fn choose(&mut self, now: Instant) {
+        let is_alone = !self.ways.are_several();
+        let Some((_, quic)) = self.quic.as_mut().filter(|(_, quic)| !is_alone && !quic.is_closed()) else {
+            return;
+        };
+        //= RFC 9000 (9): a client does not migrate before the handshake is confirmed.
+        self.is_confirmed = self.is_confirmed || library::is_confirmed(quic);
+        if !self.is_confirmed {
+            return;
+        }
         let best = self.ways.best(&self.host.lock().addresses);
         let Some(way) = best.filter(|way| *way != self.ways.active() && !self.ways.is_probing(*way)) else {
             return;
         };
         let (Some((_, quic)), Some(to)) = (&mut self.quic, self.ways.get(way)) else { return };
         let remote = (to.path.remote, to.ports.1).into();
-        if library::has_several_paths(quic)
-            && let Some(id) = library::open_path(quic, now, remote, to.path.local)
-        {
+        let has_several = library::has_several_paths(quic);
+        let opened = if has_several { library::open_path(quic, now, remote, to.path.local) } else { None };
+        let is_in_service = self.ways.get(self.ways.active()).is_some_and(|way| way.is_up);
+        if let Some(id) = opened {
             self.ways.probe(way, id, now);
+        } else if has_several && is_in_service {
+            // The server has sent no names of another path yet, or not as many as it takes: with the next packet it is asked for again.
+            return;
         } else {
             let left = PathId(self.ways.active() as u8);
             self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
@@ -434,6 +451,9 @@ impl Transport for Connection {
         drop(host);
         self.follow(cx.now, usize::from(path.0), remote);
         self.settle(cx.now);
+        if self.is_opener {
+            self.choose(cx.now);
+        }
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {

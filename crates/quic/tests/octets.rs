@@ -211,6 +211,27 @@ fn an_application_is_told_which_path_was_given_up_and_which_is_used() {
     }
 }
 
+#[test]
+fn a_client_stays_where_it_is_until_the_handshake_is_confirmed() {
+    let mut ends = Ends::new(&Config::default(), 1, None);
+    ends.is_elsewhere = true;
+    let second = Path { local: elsewhere().remote, ..path(0) };
+    assert!(ends.with(0, |client, cx| client.add_path(cx, second)));
+    // What answers the server's flight, and ends the handshake, is lost.
+    ends.lost = vec![(0, 1), (0, 2)];
+    ends.run(at(3));
+    assert!(ends.told(0, TransportEvent::Opened) && !ends.told(1, TransportEvent::Opened));
+    let (first, second) = (PathId(0), PathId(1));
+    ends.with(0, |client, cx| client.handle_path(cx, first, false));
+    ends.listen(0);
+    assert_eq!(ends.paths(0), []);
+    // A server takes nothing of a handshake from elsewhere.
+    ends.run(at(3000));
+    assert!(ends.told(1, TransportEvent::Opened));
+    assert_eq!(ends.paths(0), [(first, false), (second, true)]);
+    assert_eq!(ends.paths(1), [(second, true)]);
+}
+
 /// A datagram to this end with these octets.
 fn unit(end: usize, octets: &[u8]) -> Packet {
     ends::unit(ports(end), octets)

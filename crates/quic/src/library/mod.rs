@@ -34,6 +34,12 @@ pub(crate) fn path_responses(connection: &mut Connection) -> u64 {
     connection.stats().frame_rx.path_response
 }
 
+/// A client's: is the handshake confirmed?
+pub(crate) fn is_confirmed(connection: &mut Connection) -> bool {
+    //= RFC 9001 (4.1.2): that is when HANDSHAKE_DONE comes.
+    connection.stats().frame_rx.handshake_done > 0
+}
+
 /// Protects packets: by their path's number and their own (RFC 9001, 5.3).
 pub(crate) trait Cipher: Send + Sync + 'static {
     /// Protects what stands behind a header of `header` octets, with room for the tag behind it.

@@ -100,6 +100,21 @@ fn the_first_link_in_service_is_used_and_changed_to_without_a_pause_when_it_come
 }
 
 #[test]
+fn the_first_link_in_service_is_used_if_it_comes_during_the_handshake_or_while_another_is_validated() {
+    let during = change("0s", "first", "down") + &change("50ms", "first", "up");
+    let meanwhile = change("1s", "first", "down") + &change("1020ms", "first", "up");
+    for client in WAYS {
+        for (timeline, changes, most) in [(&during, 1.0, 900_000.0), (&meanwhile, 2.0, 800_000.0)] {
+            let (outcome, value) = play(&two_links(true, client, timeline));
+            assert_eq!((outcome, value("transfers")), (Outcome::Complete, 1.0), "{client}");
+            assert_eq!(value("path_changes"), changes, "{client}");
+            let by_first = value("first.downlink.bytes");
+            assert!(by_first > most, "{client} {by_first}");
+        }
+    }
+}
+
+#[test]
 fn a_client_that_may_not_move_stays_on_a_link_that_is_gone() {
     let text = two_links(true, r#"{ migration = "off" }"#, &change("1s", "first", "down"));
     let (_, value) = play(&text);
