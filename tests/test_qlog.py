@@ -11,12 +11,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import airloom as al
 from airloom.analysis.qlog import analyze
 from airloom.errors import UsageError
 from airloom.key_log import key_log
+from airloom.plot import quic_trace
 from airloom.qlog import export
 from tests.cli.shell import airloom, inside
 from tests.test_http3 import PEER, openings, serving
@@ -297,13 +300,30 @@ def test_a_qlog_is_told_from_a_capture_and_drawn() -> None:
     assert said.code == 0, said.err
     assert "origin (server)" in said.out
     assert Path("trace.svg").read_text().count("packet number") >= 1
-    assert Path("trace.csv").read_text().startswith("connection,t_ns,kind,space,number,len,cwnd,in_flight,rtt_ns")
+    assert Path("trace.csv").read_text().startswith("connection,t_ns,kind,space,number,len,cwnd,in_flight,rtt_ns,path")
     assert json.loads(inside("analyze", server, "--json").out)["connections"][0]["vantage"] == "server"
     assert "no connection 3" in inside("analyze", server, "--connection", "3").err
     assert inside("analyze", server, "--stall", "1").code == 2
     assert inside("analyze", str(run.capture)).code == 0
     Path("other.json").write_text('{"log": {}}')
     assert "not a qlog" in inside("analyze", "other.json").err
+
+
+def test_of_several_paths_the_one_that_most_packets_took_is_drawn() -> None:
+    rows: list[tuple[str, int | None, int, int | None]] = [("sent", n, 0, None) for n in range(10)]
+    rows += [("sent", n, 1, None) for n in range(20)]
+    rows += [("acknowledged", 9, 0, None), ("acknowledged", 19, 1, None)]
+    rows += [("recovery", None, 0, 5_000), ("recovery", None, 1, 9_000)]
+    kinds, numbers, paths, windows = zip(*rows, strict=True)
+    trace = pl.DataFrame(
+        {"connection": 0, "t_ns": range(len(rows)), "kind": kinds, "number": numbers, "path": paths, "cwnd": windows}
+    ).with_columns(space=pl.lit("application"), in_flight=pl.col("cwnd"))
+    numbered, window = quic_trace(trace).axes
+    assert numbered.get_title(loc="left") == "connection 0, path 1, packets sent"
+    assert [np.asarray(line.get_ydata()).tolist() for line in numbered.lines] == [[19], list(range(20))]
+    assert np.asarray(window.lines[-1].get_ydata()).tolist() == [9_000]
+    (alone,) = quic_trace(trace.filter((pl.col("path") == 0) & (pl.col("kind") != "recovery"))).axes
+    assert "path" not in alone.get_title(loc="left")
 
 
 @pytest.mark.parametrize(

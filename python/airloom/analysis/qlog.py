@@ -43,7 +43,8 @@ def analyze(path: Path | str, *, rows: int = MOST_ROWS) -> QlogAnalysis:
     A file that is cut or corrupt is read up to there, and `report["unreadable"]` says why no further. The trace has at
     most `rows` rows: `connection`, `t_ns` since the first event, `kind` (`sent`, `received`, `acknowledged` with the
     largest number, `lost`, `dropped`, `recovery`), `space`, `number` and `len` of packets; `cwnd` and `in_flight` in
-    octets and `rtt_ns` of recovery, where they changed. Raises `UsageError` if it is no qlog.
+    octets and `rtt_ns` of recovery, where they changed; and the number of the `path`, where a connection has several.
+    Raises `UsageError` if it is no qlog.
     """
     path = Path(path)
     try:

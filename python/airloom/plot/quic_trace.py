@@ -18,13 +18,17 @@ def quic_trace(trace: pl.DataFrame, connection: int = 0, width_mm: float | None 
     """Packets that one end sent over time, those acknowledged and lost; below, window and octets in flight.
 
     `trace` is that of `airloom.analysis.qlog.analyze`. Drawn are packets with application data, whose numbers are a
-    space of their own. `width_mm` is the width in print, such as 88 for a column of a paper.
+    space of their own; where a connection has several paths, each with its own numbers, those of the path that most of
+    them took, and its window. `width_mm` is the width in print, such as 88 for a column of a paper.
     """
     rows = trace.filter(pl.col("connection") == connection).with_columns((pl.col("t_ns") / 1e9).alias("t_s"))
     packets = rows.filter((pl.col("space") == _SPACE) & pl.col("number").is_not_null())
-    if packets.filter(pl.col("kind") == "sent").is_empty():
+    sent = packets.filter(pl.col("kind") == "sent").group_by("path").len().sort("len", "path", descending=[True, False])
+    if sent.is_empty():
         raise UsageError(f"connection {connection}: no application data from this end: nothing to draw")
-    recovery = rows.filter(pl.col("kind") == "recovery")
+    busiest = pl.col("path") == sent["path"][0]
+    packets, recovery = packets.filter(busiest), rows.filter((pl.col("kind") == "recovery") & busiest)
+    named = f"connection {connection}" + (f", path {sent['path'][0]}" if sent.height > 1 else "")
     has_window = recovery["cwnd"].is_not_null().any()
     with style(width_mm):
         figure = drawing(width_mm, 9.0, 6.4 if has_window else 4.6)
@@ -34,7 +38,7 @@ def quic_trace(trace: pl.DataFrame, connection: int = 0, width_mm: float | None 
         else:
             numbers = figure.subplots()
         _draw_packets(numbers, packets)
-        heading(numbers, f"connection {connection}, packets sent")
+        heading(numbers, f"{named}, packets sent")
         figure.axes[-1].set_xlabel("time since the first event (s)")
     return figure
 

@@ -154,6 +154,7 @@ impl Connection {
             cwnd: None,
             in_flight: None,
             rtt_ns: None,
+            path: number(of("path_id")).unwrap_or(0),
         };
         tell(row);
         let direction = match kind {
@@ -167,11 +168,13 @@ impl Connection {
         for frame in data.get("frames").and_then(Value::as_array).into_iter().flatten() {
             match frame.get("frame_type").and_then(Value::as_str) {
                 Some("handshake_done") => _ = self.confirmed_ns.get_or_insert(at_ns),
-                Some("ack") if kind == Kind::Received => {
+                // The latter is draft-ietf-quic-multipath's, whose packets have numbers of their own on each path.
+                Some("ack" | "path_ack") if kind == Kind::Received => {
+                    let path = number(frame.get("path_id")).unwrap_or(0);
                     let ranges = frame.get("acked_ranges").and_then(Value::as_array).into_iter().flatten();
                     // Pairs, or a single number for a range of one.
                     let largest = ranges.filter_map(|range| number(range.as_array()?.last())).max();
-                    tell(Row { kind: Kind::Acknowledged, number: largest, len: None, ..row });
+                    tell(Row { kind: Kind::Acknowledged, number: largest, len: None, path, ..row });
                 }
                 _ => {}
             }
@@ -201,6 +204,7 @@ impl Connection {
             cwnd,
             in_flight,
             rtt_ns,
+            path: number(data.get("path_id")).unwrap_or(0),
         });
     }
 

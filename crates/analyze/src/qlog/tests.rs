@@ -94,6 +94,22 @@ fn the_trace_has_packets_what_acknowledges_them_and_recovery() {
 }
 
 #[test]
+fn what_is_acknowledged_is_said_by_path_where_there_are_several() {
+    let head = r#"{"qlog_version":"0.3","trace":{}}"#;
+    let received = r#"{"time":1,"name":"quic:packet_received","data":{"header":{"packet_type":"1RTT",
+        "packet_number":7,"path_id":2},"frames":[{"frame_type":"path_ack","path_id":1,"acked_ranges":[[0,4]]}]}}"#;
+    let text = [head, &received.replace('\n', "")].join("\n");
+    let trace = analyze(text.as_bytes(), 1000).unwrap().trace;
+    let column = |name: &str| &trace.iter().find(|column| column.name == name).unwrap().values;
+    let Values::Category { codes, names } = column("kind") else { panic!() };
+    assert_eq!(names[usize::from(codes[1])], "acknowledged");
+    let Values::Category { codes, names } = column("space") else { panic!() };
+    assert_eq!(names[usize::from(codes[1])], "application");
+    let (Values::U64(numbers), Values::U64(paths)) = (column("number"), column("path")) else { panic!() };
+    assert_eq!((&numbers[..], &paths[..]), (&[7, 4][..], &[2, 1][..]));
+}
+
+#[test]
 fn connections_of_one_file_are_told_apart_by_their_group() {
     let head = r#"{"qlog_version":"0.3","qlog_format":"JSON-SEQ","trace":{}}"#;
     let event = |group: &str| {

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
 
 const KINDS: [&str; 6] = ["sent", "received", "acknowledged", "lost", "dropped", "recovery"];
 
-/// Numbers begin at 0 in each of them (RFC 9000, 12.3).
+/// Numbers begin at 0 in each of them (RFC 9000, 12.3), those of the application on each path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     Initial,
@@ -37,6 +37,8 @@ pub(crate) struct Row {
     pub(crate) cwnd: Option<u64>,
     pub(crate) in_flight: Option<u64>,
     pub(crate) rtt_ns: Option<u64>,
+    /// 0 where none is said.
+    pub(crate) path: u64,
 }
 
 /// The rows so far, up to a number that the caller chooses.
@@ -53,6 +55,7 @@ pub(crate) struct Trace {
     cwnd: Optional<u64>,
     in_flight: Optional<u64>,
     rtt_ns: Optional<u64>,
+    path: Vec<u64>,
 }
 
 impl Trace {
@@ -74,6 +77,7 @@ impl Trace {
         self.cwnd.push(row.cwnd);
         self.in_flight.push(row.in_flight);
         self.rtt_ns.push(row.rtt_ns);
+        self.path.push(row.path);
     }
 
     pub(crate) fn into_columns(self) -> Vec<Column> {
@@ -88,6 +92,7 @@ impl Trace {
             self.cwnd.column("cwnd"),
             self.in_flight.column("in_flight"),
             self.rtt_ns.column("rtt_ns"),
+            self.path.column("path"),
         ]
     }
 }
