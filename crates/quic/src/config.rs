@@ -87,7 +87,7 @@ pub enum InitialWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InitialWindowRule {
-    /// Ten packets, but no more than 14,720 octets.
+    /// Ten packets of `initial_datagram` octets, but no more than 14,720 octets; two at least.
     Rfc9002,
 }
 
@@ -95,13 +95,13 @@ pub enum InitialWindowRule {
 pub(crate) const BASE_DATAGRAM: u16 = 1200;
 
 impl InitialWindow {
-    /// In octets.
-    pub(crate) fn octets(self) -> u64 {
-        let packet = u64::from(BASE_DATAGRAM);
+    /// In octets, where so many are a packet at the beginning.
+    pub(crate) fn octets(self, packet: u16) -> u64 {
+        let packet = u64::from(packet);
         match self {
             //= RFC 9002 (7.2): min(10 max_datagram_size, max(14720, 2 max_datagram_size)).
             InitialWindow::Standard(InitialWindowRule::Rfc9002) => (10 * packet).min(14_720.max(2 * packet)),
-            InitialWindow::Packets(packets) => u64::from(packets) * packet,
+            InitialWindow::Packets(packets) => u64::from(packets) * u64::from(BASE_DATAGRAM),
             InitialWindow::Octets(octets) => octets.0,
         }
     }
@@ -224,7 +224,6 @@ impl Config {
     /// Which key cannot be as it is.
     pub fn checked(self) -> Result<Config, String> {
         let positive = [
-            ("initial_window", u64::from(self.initial_window.octets() > 0)),
             ("initial_rtt", self.initial_rtt.as_nanos()),
             ("packet_threshold", u64::from(self.packet_threshold)),
             ("persistent_congestion_threshold", u64::from(self.persistent_congestion_threshold)),
@@ -245,6 +244,12 @@ impl Config {
         //= RFC 9000 (14.1): no datagram of the handshake is below 1200 octets.
         if !(BASE_DATAGRAM..=65_527).contains(&self.initial_datagram) {
             return Err("initial_datagram: must be between 1200 and 65527".to_owned());
+        }
+        // No packet leaves that is larger than the window.
+        let initial_window = Octets(self.initial_window.octets(self.initial_datagram));
+        let packet = u64::from(self.initial_datagram);
+        if initial_window.0 < packet {
+            return Err(format!("initial_window: must be at least {packet} octets, a packet"));
         }
         //= RFC 9000 (18.2): a delay of 2^14 ms or more is invalid.
         if self.max_ack_delay.as_millis() >= 1 << 14 {
@@ -276,7 +281,6 @@ impl Config {
             return Err(format!("{key}: this build's library of QUIC has no {what}"));
         }
         let most = 1 << 32;
-        let initial_window = Octets(self.initial_window.octets());
         if [initial_window, self.stream_window, self.receive_window, self.send_buffer, self.datagram_buffer]
             .iter()
             .any(|octets| octets.0 > most)
@@ -294,5 +298,37 @@ impl Config {
             }
         }
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_initial_window_of_the_standard_is_ten_of_the_first_packets() {
+        //= RFC 9002 (7.2): min(10 max_datagram_size, max(14720, 2 max_datagram_size)).
+        let window = InitialWindow::Standard(InitialWindowRule::Rfc9002);
+        for (packet, octets) in [(1_200, 12_000), (1_452, 14_520), (1_500, 14_720), (20_000, 40_000)] {
+            assert_eq!(window.octets(packet), octets);
+            assert!(Config { initial_datagram: packet, ..Config::default() }.checked().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_window_in_which_no_packet_has_room_is_refused() {
+        let with =
+            |profile: Profile, initial_window| Config { initial_window, ..profile.settings() }.checked();
+        for (profile, window) in [
+            (Profile::Rfc9002, InitialWindow::Packets(0)),
+            (Profile::Rfc9002, InitialWindow::Octets(Octets(1_000))),
+            (Profile::Chromium, InitialWindow::Packets(1)),
+            (Profile::QuicGo, InitialWindow::Packets(1)),
+        ] {
+            let said = with(profile, window).unwrap_err();
+            assert!(said.starts_with("initial_window: must be at least 1"), "{said}");
+        }
+        assert!(with(Profile::Rfc9002, InitialWindow::Packets(1)).is_ok());
+        assert!(with(Profile::QuicGo, InitialWindow::Packets(2)).is_ok());
     }
 }

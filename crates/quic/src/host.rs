@@ -283,15 +283,17 @@ impl Host {
         // A moment of nothing is not a timeout.
         let some = |time: airloom_base::Duration| Some(std(time)).filter(|time| !time.is_zero());
         let largest = path.mtu.saturating_sub(overhead(path)).max(BASE_DATAGRAM);
+        let first = config.initial_datagram.min(largest);
+        let factory = Factory::new(config, first, meter, trace.cloned(), &self.draws);
         let mut out = TransportConfig::default();
-        out.congestion_controller_factory(Arc::new(Factory::new(config, meter, trace.cloned(), &self.draws)))
+        out.congestion_controller_factory(Arc::new(factory))
             .initial_rtt(std(config.initial_rtt))
             .packet_threshold(config.packet_threshold)
             .time_threshold(config.time_threshold)
             .persistent_congestion_threshold(config.persistent_congestion_threshold)
             .max_idle_timeout(some(config.idle_timeout).and_then(|time| IdleTimeout::try_from(time).ok()))
             .keep_alive_interval(some(config.keep_alive))
-            .initial_mtu(config.initial_datagram.min(largest))
+            .initial_mtu(first)
             .receive_window(octets(config.receive_window))
             .stream_receive_window(octets(config.stream_window))
             .send_window(config.send_buffer.0)

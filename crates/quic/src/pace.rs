@@ -87,14 +87,15 @@ pub(crate) struct Factory {
 }
 
 impl Factory {
-    /// `draws`: where controllers have their chances from.
+    /// `packet`: octets of one at the beginning. `draws`: where controllers have their chances from.
     pub(crate) fn new(
         config: &Config,
+        packet: u16,
         meter: Arc<Meter>,
         trace: Option<Trace>,
         draws: &Arc<Mutex<Stream>>,
     ) -> Factory {
-        let window = config.initial_window.octets();
+        let window = config.initial_window.octets(packet);
         let inner: Arc<dyn ControllerFactory + Send + Sync> = match config.controller {
             Kind::NewReno => {
                 let mut settings = NewRenoConfig::default();
