@@ -22,6 +22,7 @@ import pytest
 from airloom import http3
 from airloom._core import hq_get
 from airloom.errors import RunError, UsageError
+from tests.cli.shell import inside
 from tests.conftest import needs
 
 PEER = Path(__file__).parent.parent / "conformance" / "http3_peers" / "aioquic_peer.py"
@@ -108,6 +109,55 @@ def test_whom_a_client_believes_and_what_it_says_of_failures(folder: Path, tmp_p
     for urls in (["https://a/", "https://b/"], [], ["https://a b/"], ["https://a:x/"], ["ftp://a/"]):
         with pytest.raises(UsageError):
             http3.get(urls, [None] * len(urls))
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://127.0.0.1:4433/", "index.html"),
+        ("https://127.0.0.1:4433", "index.html"),
+        ("https://here?a=/b", "index.html"),
+        ("https://here/a/b.html?c=/d#e/f", "b.html"),
+        ("https://here/a/b.html#e", "b.html"),
+        ("https://here/a/", "a"),
+        ("https://here/a/..", "index.html"),
+    ],
+)
+def test_files_have_the_last_name_of_their_paths(
+    url: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def fetched(_: object, files: list[Path], **__: object) -> list[http3.Fetched]:
+        asked.extend(files)
+        return []
+
+    monkeypatch.setattr(http3, "get", fetched)
+    assert inside("h3", "get", url, "--into", str(tmp_path)).code == 0
+    assert asked == [tmp_path / name]
+
+
+def test_of_this_machines_addresses_that_of_ipv4_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def resolved(*addresses: str) -> None:
+        families = [socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses]
+        found = [
+            (family, socket.SOCK_DGRAM, 17, "", (address, 4433))
+            for family, address in zip(families, addresses, strict=True)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        http3.get(["https://somewhere:4433/"], [None])
+
+    def h3_get(to: str, *_: object) -> list[tuple[int, int, float, float]]:
+        asked.append(to)
+        return [(200, 0, 0.0, 0.0)]
+
+    monkeypatch.setattr(http3, "h3_get", h3_get)
+    resolved("::1", "127.0.0.1")
+    resolved("::1")
+    resolved("2001:db8::1", "192.0.2.1")
+    assert asked == ["127.0.0.1:4433", "[::1]:4433", "[2001:db8::1]:4433"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ QUIC is the library that simulated hosts have, HTTP/3 the machine that they have
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ def get(
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
     except OSError as error:
         raise RunError(f"{host} has no address: {error.strerror}") from None
+    # Of this machine's own addresses `serve h3` listens on that of IPv4, unless told otherwise.
+    if all(ipaddress.ip_address(one[4][0]).is_loopback for one in found):
+        found.sort(key=lambda one: one[0] == socket.AF_INET6)
     ip, at = str(found[0][4][0]), int(found[0][4][1])
     to = f"[{ip}]:{at}" if found[0][0] == socket.AF_INET6 else f"{ip}:{at}"
     wanted = [(_target(part), file) for part, file in zip(parts, files, strict=True)]

@@ -71,7 +71,8 @@ def get(
 
 
 def _name(url: str) -> str:
-    name = url.partition("?")[0].rstrip("/").rpartition("/")[2]
+    path = re.split("[?#]", url, maxsplit=1)[0].partition("://")[2].partition("/")[2]
+    name = path.rstrip("/").rpartition("/")[2]
     return name if name not in ("", ".", "..") else "index.html"
 
 
