@@ -573,6 +573,19 @@ fn what_a_server_that_ends_a_connection_did_not_answer_is_asked_again() {
     assert!(summary["asked_again"] >= 5.0, "{summary:?}");
 }
 
+#[test]
+fn a_server_that_thinks_for_longer_than_it_waits_for_others_answers_whatever_the_version() {
+    for (http, spoken) in VERSIONS {
+        let (delay, timeout) = (Duration::from_secs(90), Duration::from_secs(300));
+        let server = http_server::Config { http: spoken, delay, ..Default::default() };
+        let mut pair = pair_with(Config { http, timeout, objects: paths(&["/1000"]), ..at_once() }, server);
+        pair.run();
+        let got = numbers(&pair.summary(), &["objects", "failed", "asked_again"]);
+        assert_eq!(got, [1.0, 0.0, 0.0], "{http:?}");
+        assert_eq!(pair.server_summary()["timeouts"], 0.0, "{http:?}");
+    }
+}
+
 /// Each version, and a server that speaks it.
 const VERSIONS: [(Http, http_server::Http); 3] = [
     (Http::Http11, http_server::Http::Http11),

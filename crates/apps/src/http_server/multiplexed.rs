@@ -262,6 +262,9 @@ impl Served for Multiplexed {
             let octets = self.end.unacknowledged(call.net, call.socket);
             if self.under_way.gets_on(octets) {
                 self.patience = now + config.idle_timeout;
+            } else if octets == 0 && !self.thinking.is_empty() {
+                // It is this server that takes so long.
+                self.patience = now + config.stall_timeout;
             } else if self.is_lingering
                 || self.end.is_busy()
                 || (self.version == Version::Http3 && octets > 0)
