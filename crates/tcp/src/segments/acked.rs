@@ -5,6 +5,7 @@ use airloom_base::{Duration, Instant};
 
 use super::super::config::RttSampling;
 use super::super::congestion::{Ack, Delivery, Hears};
+use super::super::rtt;
 use super::super::send::{Sent, mark};
 use super::super::sender::{Arrived, Mode, Sender, hold, pending};
 use super::Segments;
@@ -77,6 +78,7 @@ impl Segments {
     /// again: all segments left in the order of their numbers, the first is the oldest and the last is RACK's.
     #[inline(always)]
     fn on_expected_ack(&mut self, tx: &mut Sender, now: Instant, echo: Option<u32>, ack: u64) {
+        let una = tx.snd.una();
         let mut segments = 0;
         let mut span = None;
         let mut end = ack;
@@ -109,7 +111,7 @@ impl Segments {
             Some((first, _)) if tx.config().rtt_sampling == RttSampling::EverySegment => {
                 Some(now.since(first))
             }
-            Some(_) => tx.age_of_echo(now, self.undo.echo),
+            Some((first, _)) => self.rarer_sample(tx, now, una, Some(first)),
             None => None,
         };
         if let Some(sample) = sample {
@@ -214,7 +216,7 @@ impl Segments {
         news: &mut News,
     ) {
         let (delivered, marked) = before;
-        self.take_rtt(tx, now, news);
+        self.take_rtt(tx, now, una, news);
         if tx.agreed().sack {
             self.adapt_reo_wnd(delivered);
         }
@@ -296,15 +298,17 @@ impl Segments {
         }
     }
 
-    /// Round-trip times, as Linux takes them: from what was sent once, acknowledged or reported.
+    /// Round-trip times, as Linux takes them: from what was sent once, acknowledged or reported. `una`: SND.UNA before.
     #[inline]
-    fn take_rtt(&mut self, tx: &mut Sender, now: Instant, news: &mut News) {
+    fn take_rtt(&mut self, tx: &mut Sender, now: Instant, una: u64, news: &mut News) {
         let span = news.acked_sent.filter(|_| !news.resent_acked);
         let reported = news.sacked_sent.map(|(first, _)| now.since(first));
         let exact = tx.config().rtt_sampling == RttSampling::EverySegment;
-        let sample = match span.map(|(first, _)| now.since(first)).or(reported).filter(|_| exact) {
+        let first = span.map(|(first, _)| first);
+        let sample = match first.map(|first| now.since(first)).or(reported).filter(|_| exact) {
             Some(rtt) => Some(rtt),
-            None if news.acked > 0 => tx.age_of_echo(now, self.undo.echo),
+            None if news.acked > 0 && exact => tx.age_of_echo(now, self.undo.echo),
+            None if news.acked > 0 => self.rarer_sample(tx, now, una, first),
             None => None,
         };
         //= RFC 8985 (6.2, step 1): min_RTT from the latest segment, which waited least.
@@ -332,6 +336,23 @@ impl Segments {
             // Data from before the head was sent last still arrives, so the head cannot be answered yet.
             news.restart_timer = true;
         }
+    }
+
+    /// A round-trip time where not every segment gives one. `una`: SND.UNA before; `first`: when the first of what was
+    /// acknowledged and sent once had left.
+    #[inline(never)]
+    fn rarer_sample(
+        &self,
+        tx: &mut Sender,
+        now: Instant,
+        una: u64,
+        first: Option<Instant>,
+    ) -> Option<Duration> {
+        if by_echoes(tx) {
+            return tx.age_of_echo(now, self.undo.echo);
+        }
+        //= RFC 6298 (3): one per round trip is enough.
+        first.filter(|_| tx.snd.gives_sample(una + 1)).map(|sent| rtt::elapsed(tx.config(), sent, now))
     }
 
     /// Congestion control: `delivered` segments arrived, `lost` more are marked lost.
@@ -403,9 +424,12 @@ impl Segments {
 
 /// A measurement goes to the estimator.
 fn rtt_sampled(tx: &mut Sender, sample: Duration) {
-    let per_round_trip = match tx.config().rtt_sampling {
-        RttSampling::Timestamps => tx.snd.outstanding().div_ceil(2 * tx.snd.mss()),
-        _ => 1,
-    };
+    let per_round_trip = if by_echoes(tx) { tx.snd.outstanding().div_ceil(2 * tx.snd.mss()) } else { 1 };
     tx.sample_rtt(sample, per_round_trip);
+}
+
+/// Does every echo of a timestamp give a round-trip time?
+#[inline]
+fn by_echoes(tx: &Sender) -> bool {
+    tx.config().rtt_sampling == RttSampling::Timestamps && tx.agreed().timestamps
 }
