@@ -63,7 +63,7 @@ pub(super) struct Receive {
     /// In order, not read.
     ready: VecDeque<Body>,
     ready_octets: u64,
-    /// Out of order: disjoint pieces in ascending order, and the ranges they make up.
+    /// Out of order: disjoint pieces in ascending order, and the ranges they make up, with a FIN beyond a hole.
     held: VecDeque<(u64, Body)>,
     ranges: Ranges,
     /// Starts of the blocks reported lately, the latest first.
@@ -133,6 +133,16 @@ impl Receive {
         news
     }
 
+    /// A segment with the peer's FIN at `at` came beyond a hole: its block covers the FIN.
+    pub fn hold_fin(&mut self, at: u64) {
+        //= RFC 2018 (3): blocks are of sequence numbers, and a FIN has one: without it the segment does not count as arrived.
+        if self.fin == Some(at) && at > self.nxt {
+            self.ranges.insert(at, at + 1);
+            self.remember(at);
+            self.note_reports();
+        }
+    }
+
     /// Is the peer's FIN what is expected next?
     #[inline]
     pub fn fin_is_next(&self) -> bool {
@@ -142,6 +152,8 @@ impl Receive {
     /// Takes the peer's FIN, which is next.
     pub fn take_fin(&mut self) {
         self.nxt += 1;
+        self.ranges.remove_below(self.nxt);
+        self.note_reports();
     }
 
     /// The peer's SYN is here.

@@ -358,6 +358,7 @@ impl Connection {
         if self.rcv.fin_is_next() {
             self.take_fin(now);
         } else if fin {
+            self.rcv.hold_fin(seq + len);
             self.tx.want(pending::ACK);
         }
     }
