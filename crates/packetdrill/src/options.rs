@@ -128,9 +128,11 @@ pub(crate) fn set(
             s.change(fd, |c| c.keepalive_probes = value.clamp(1, 255) as u8)
         }
         (libc::IPPROTO_TCP, libc::TCP_SYNCNT) => {
-            // The timeouts of so many SYNs after the first.
+            // The timeouts of so many SYNs after the first, and before them those that do not double.
             let n = value.clamp(1, 127).min(16) as u32;
-            s.change(fd, |c| c.syn_give_up = c.rto_initial * ((1 << (n + 1)) - 1))
+            s.change(fd, |c| {
+                c.syn_give_up = c.rto_initial * (u64::from(c.syn_linear_timeouts) + (1 << (n + 1)) - 1)
+            })
         }
         (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => {
             s.change(fd, |c| c.give_up = Duration::from_millis(value.max(1) as u64))

@@ -468,7 +468,9 @@ settings! {
     max_retransmissions: u8,
     /// How long data is resent without an answer before the connection is given up (R2 of RFC 9293).
     give_up: Duration,
-    /// How long a SYN is resent without an answer.
+    /// So many timeouts of a SYN do not double the next one (Linux 6.5 and later: `tcp_syn_linear_timeouts`). A SYN-ACK's all do.
+    syn_linear_timeouts: u8,
+    /// How long a SYN is resent without an answer. A SYN-ACK is given up earlier by as much as `syn_linear_timeouts` last.
     syn_give_up: Duration,
     /// How a closed window is probed.
     window_probe: WindowProbe,

@@ -219,6 +219,7 @@ fn rfc() -> Config {
         rto_restart_on_sack: false,
         max_retransmissions: 0,
         give_up: Duration::from_secs(300),
+        syn_linear_timeouts: 0,
         syn_give_up: Duration::from_secs(180),
         window_probe: WindowProbe::Octet,
         max_probe_interval: Duration::from_secs(60),
@@ -285,9 +286,10 @@ fn linux() -> Config {
         rto_max: Duration::from_secs(120),
         rtt_sampling: RttSampling::EverySegment,
         rto_restart_on_sack: true,
-        // Fifteen timeouts that begin at 200 ms; six of a SYN.
+        // Fifteen timeouts that begin at 200 ms; of a SYN six, and before them the four that do not double.
         give_up: Duration::from_millis(924_600),
-        syn_give_up: Duration::from_secs(127),
+        syn_linear_timeouts: 4,
+        syn_give_up: Duration::from_secs(131),
         window_probe: WindowProbe::Empty,
         max_probe_interval: Duration::from_secs(120),
         time_wait: Duration::from_secs(60),

@@ -42,7 +42,13 @@ impl Connection {
         if !handshake && self.tx.snd.una() == self.tx.snd.nxt() {
             return;
         }
-        let limit = if handshake { self.tx.config().syn_give_up } else { self.tx.config().give_up };
+        let config = self.tx.config();
+        let linear = u64::from(config.syn_linear_timeouts);
+        let limit = match self.state {
+            State::SynSent => config.syn_give_up,
+            State::SynReceived => config.syn_give_up.saturating_sub(config.rto_initial * linear),
+            _ => config.give_up,
+        };
         //= RFC 9293 (3.8.3): R2 is about one segment, but the timeout stays backed off until one is measured (RFC 6298 5).
         let timeouts = self.tx.liveness.timeouts();
         if timeouts == 0 && !handshake {
@@ -61,7 +67,9 @@ impl Connection {
         }
         self.tx.facts.rto_count += 1;
         //= RFC 6298 (5.5, 5.6): back off and start again.
-        self.tx.back_off();
+        if self.state != State::SynSent || u64::from(self.tx.liveness.syns_lost()) >= linear {
+            self.tx.back_off();
+        }
         self.tx.liveness.timed_out();
         self.tx.arm_retransmission(now);
         if handshake {
