@@ -105,7 +105,10 @@ impl Recovery {
     /// A controller that probed the path lets the loss be repaired now.
     pub fn repair(&mut self, tx: &mut Sender, now: Instant, suspicion: Suspicion) {
         match (self, suspicion) {
-            (Recovery::Octets(o), Suspicion::Duplicates) => o.begin_recovery(tx, now),
+            (Recovery::Octets(o), Suspicion::Duplicates) => {
+                o.begin_recovery(tx, now);
+                o.prr_begins(tx, tx.dupacks(), 0);
+            }
             (Recovery::Octets(o), Suspicion::Timeout) => o.time_out(tx, now),
             // Only octets are suspended.
             (Recovery::Segments(_), _) => {}

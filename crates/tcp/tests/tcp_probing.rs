@@ -3,7 +3,7 @@
 use airloom_base::record::Record;
 use airloom_base::units::Rate;
 use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
-use airloom_tcp::config::Congestion;
+use airloom_tcp::config::{Congestion, ProportionalReduction};
 use airloom_tcp::wire::{Header, ProbeStep};
 use airloom_tcp::{Config, Profile, Tcp};
 use airloom_testkit::{End, Fate, LinkConfig, Offered, Pair, Sent};
@@ -143,6 +143,28 @@ fn where_probes_take_longer_than_the_round_trip_before_the_window_is_reduced() {
         });
         assert!(outcome.seen.iter().any(|s| probe(s) == Some(ProbeStep::Answer2)));
         assert!(outcome.windows.iter().any(|w| w.2 < u64::MAX), "a threshold was set");
+    }
+}
+
+#[test]
+fn with_proportional_rate_reduction_the_window_falls_after_probes_as_it_does_without_them() {
+    for sack in [true, false] {
+        let prr = ProportionalReduction::Safe;
+        let configs = [
+            Config { prr, ..config(Congestion::Probing, sack) },
+            Config { prr, ..config(Congestion::NewReno, sack) },
+        ];
+        let outcome = upload_with(configs, |sent| match sent.from {
+            End::Client if sent.index == 60 => Fate::Lose,
+            End::Client if sent.body == 0 && sent.index > 1 => Fate::Late(Duration::from_secs(1)),
+            _ => Fate::Deliver,
+        });
+        let first = outcome.windows.iter().position(|w| w.2 < u64::MAX).expect("a threshold was set");
+        let (before, reduced) = (outcome.windows[first - 1].1, outcome.windows[first].0);
+        let soon = outcome.windows[first..].iter().take_while(|w| w.0 < reduced + Duration::from_secs(2));
+        let most = soon.map(|w| w.1).max().expect("windows");
+        // Limited transmit had let two segments more out.
+        assert!(most <= before + 4 * 1460, "sack {sack}: {before} {most}");
     }
 }
 

@@ -75,7 +75,8 @@ impl Octets {
                     self.begin_recovery(tx, now);
                 }
                 if reduces_in_proportion(tx) {
-                    self.prr_begins(tx, news);
+                    // The last of the duplicates is news.
+                    self.prr_begins(tx, tx.dupacks() - 1, news);
                     self.prr_duplicate(tx, news);
                 }
             }

@@ -13,8 +13,9 @@ pub(super) fn reduces_in_proportion(tx: &Sender) -> bool {
 }
 
 impl Octets {
-    /// Fast recovery has begun with an acknowledgement that reported `news` octets for the first time.
-    pub fn prr_begins(&mut self, tx: &mut Sender, news: u64) {
+    /// Fast recovery has begun, after so many duplicates whose part is done, with an acknowledgement that reports `news` octets
+    /// for the first time.
+    pub fn prr_begins(&mut self, tx: &mut Sender, duplicates: u32, news: u64) {
         let outstanding = tx.snd.outstanding();
         let flight = match tx.config().prr {
             ProportionalReduction::Off => return,
@@ -25,8 +26,8 @@ impl Octets {
         };
         self.prr = Prr::begin(flight);
         self.further_loss = false;
-        //= RFC 6937 (2): without SACK each duplicate stands for a segment; the last of them is news.
-        self.duplicates_stand_for = (u64::from(tx.dupacks()) - 1) * tx.snd.mss();
+        //= RFC 6937 (2): without SACK each duplicate stands for a segment.
+        self.duplicates_stand_for = u64::from(duplicates) * tx.snd.mss();
     }
 
     /// An acknowledgement in fast recovery, `delivered` octets of which are news; `safe`: SND.UNA moved, and it shows no
