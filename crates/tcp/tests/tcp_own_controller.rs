@@ -25,6 +25,7 @@ struct Heard {
     app_limited: u64,
     recoveries: u64,
     timeouts: u64,
+    opens: u64,
     /// Acknowledgements, and those that said that the sender paces.
     acks: u64,
     paced: u64,
@@ -83,6 +84,7 @@ impl Controller for Model {
         let mut heard = self.heard.lock().unwrap();
         heard.recoveries += u64::from(event == Event::Recovery);
         heard.timeouts += u64::from(event == Event::Timeout);
+        heard.opens += u64::from(event == Event::Open);
     }
     fn undo(&mut self, _window: &mut Window, _prior: Prior) {}
     fn pacing_rate(&self) -> Option<u64> {
@@ -164,6 +166,7 @@ fn a_model_of_the_path_hears_of_each_segment_sent_delivered_and_lost_and_fills_t
         assert!(heard.delivered.abs_diff(heard.sent) < MSS, "{profile:?}: {heard:?}");
         assert_eq!(heard.lost, pair.link.losses, "{profile:?}");
         assert!(heard.recoveries > 0 && heard.timeouts == 0, "{profile:?}: {heard:?}");
+        assert_eq!(heard.opens, heard.recoveries, "{profile:?}: {heard:?}");
         assert!(heard.marked == 0 && heard.samples > 500, "{profile:?}: {heard:?}");
     }
 }

@@ -6,7 +6,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::config::ProportionalReduction;
-use super::super::congestion::Event;
+use super::super::congestion::{Event, Phase};
 use super::super::sender::{Mode, Sender, hold, pending};
 use super::Segments;
 use super::acked::News;
@@ -25,6 +25,19 @@ impl Segments {
         prior_una: u64,
         duplicate: bool,
     ) {
+        self.take_news(tx, now, news, prior_una, duplicate);
+        self.tell_if_repaired(tx, now);
+    }
+
+    /// Is nothing being repaired any more? Then the controller hears of it, once.
+    pub(super) fn tell_if_repaired(&mut self, tx: &mut Sender, now: Instant) {
+        if self.repairs && tx.mode().phase() == Phase::Open {
+            self.repairs = false;
+            tx.tell_controller(now, Event::Open);
+        }
+    }
+
+    fn take_news(&mut self, tx: &mut Sender, now: Instant, news: &mut News, prior_una: u64, duplicate: bool) {
         if news.ece {
             // A reduction that the path asked for is not undone.
             self.undo.ssthresh = None;
@@ -155,6 +168,8 @@ impl Segments {
 
     /// Fast recovery begins.
     pub(super) fn enter_recovery(&mut self, tx: &mut Sender, now: Instant) {
+        self.tell_if_repaired(tx, now);
+        self.repairs = true;
         self.undo.ssthresh = None;
         self.prepare_undo(tx);
         if !tx.mode().reduces() {

@@ -97,6 +97,8 @@ pub(super) struct Segments {
     restart: bool,
     /// Timeouts since something was acknowledged.
     timeouts: u32,
+    /// Fast recovery or the loss state has begun, and the controller has not heard that it is over.
+    repairs: bool,
     /// F-RTO looks at the acknowledgements after a timeout.
     frto: bool,
     undo: Undo,

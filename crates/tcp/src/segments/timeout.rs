@@ -107,6 +107,7 @@ impl Segments {
         tx.tell_controller(now, Event::Timeout);
         self.undo.needless.begins(tx.snd.una());
         tx.enter(Mode::Loss);
+        self.repairs = true;
         tx.begin_episode();
         self.probe = None;
         self.probe_due = false;
@@ -152,6 +153,7 @@ impl Segments {
             self.undo.ssthresh = None;
             self.undo.marker = None;
             tx.enter(Mode::Loss);
+            self.repairs = true;
         }
         self.frto = false;
         self.resend_lost();

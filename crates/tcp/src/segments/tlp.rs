@@ -83,6 +83,8 @@ impl Segments {
             tx.enter(Mode::Cwr);
             self.end_reduction(tx);
             self.keep_open(tx);
+            self.repairs = true;
+            self.tell_if_repaired(tx, now);
         } else if !news.advanced && !news.not_duplicate && !news.sacked {
             // A duplicate without a report: the peer had it already.
             self.probe = None;
