@@ -296,15 +296,19 @@ impl Bbr {
             Some(until) => {
                 self.probe_rtt_round |= self.round_start;
                 if self.probe_rtt_round && ack.now > until {
-                    self.min_rtt_at = ack.now;
-                    window.set_cwnd(window.cwnd().max(self.prior_cwnd));
-                    if self.full_pipe {
-                        self.enter_probe_bw(ack.now);
-                    } else {
-                        self.state = State::Startup;
-                    }
+                    self.leave_probe_rtt(window, ack.now);
                 }
             }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, window: &mut Window, now: Instant) {
+        self.min_rtt_at = now;
+        window.set_cwnd(window.cwnd().max(self.prior_cwnd));
+        if self.full_pipe {
+            self.enter_probe_bw(now);
+        } else {
+            self.state = State::Startup;
         }
     }
 
@@ -402,9 +406,7 @@ impl Controller for Bbr {
             // The queue is empty: no need to drain, no reason to push.
             self.pacing_rate = paced(self.bw.get(), 1000);
         } else if self.state == State::ProbeRtt && self.probe_rtt_until.is_some_and(|t| now > t) {
-            self.min_rtt_at = now;
-            window.set_cwnd(window.cwnd().max(self.prior_cwnd));
-            self.enter_probe_bw(now);
+            self.leave_probe_rtt(window, now);
         }
     }
     fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
@@ -417,5 +419,26 @@ impl Controller for Bbr {
     fn undo(&mut self, _window: &mut Window, _prior: Prior) {
         self.full_bw = 0;
         self.full_bw_rounds = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_in_probe_rtt_leads_back_to_startup_unless_the_pipe_is_full() {
+        let config = Config::default();
+        for (full_pipe, expected) in [(false, State::Startup), (true, State::ProbeBw)] {
+            let (state, probe_rtt_until) = (State::ProbeRtt, Some(Instant::ZERO));
+            let mut bbr = Bbr { state, probe_rtt_until, full_pipe, ..Bbr::new(&config, 1) };
+            let mut window = Window::new(&config, 1000);
+            let pause = Duration::from_secs(1);
+            bbr.on_sent(
+                &mut window,
+                &Departure { now: Instant::ZERO + pause, octets: 1000, idle: Some(pause) },
+            );
+            assert_eq!(bbr.state, expected);
+        }
     }
 }
