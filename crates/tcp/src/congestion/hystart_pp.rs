@@ -22,7 +22,7 @@ const CSS_ROUNDS: u8 = 5;
 const L: u64 = 8;
 
 /// State of one connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, getset::CopyGetters)]
 pub struct HyStartPp {
     /// The round ends when this is acknowledged (windowEnd).
     window_end: u64,
@@ -32,6 +32,7 @@ pub struct HyStartPp {
     /// Conservative slow start: the least round-trip time at its beginning, and rounds it has lasted.
     css: Option<(Duration, u8)>,
     /// Slow start has ended once; later ones are left alone.
+    #[getset(get_copy = "pub")]
     done: bool,
 }
 

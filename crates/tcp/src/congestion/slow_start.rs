@@ -48,7 +48,8 @@ impl SlowStart {
     #[inline]
     pub fn grow(&mut self, window: &mut Window, ack: &Ack) {
         match self {
-            SlowStart::PlusPlus(h) if window.in_slow_start() => h.grow(window, ack),
+            //= RFC 9406 (4.3): standard slow start for the remainder of the connection.
+            SlowStart::PlusPlus(h) if window.in_slow_start() && !h.done() => h.grow(window, ack),
             _ => window.grow(ack),
         }
     }
@@ -62,5 +63,23 @@ impl SlowStart {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Phase;
+    use super::*;
+    use crate::profile::Profile;
+
+    #[test]
+    fn rfc_9406_4_3_after_the_initial_slow_start_it_is_the_standard_one() {
+        let config = Config { hystart: SlowStartExit::Rfc9406, ..Profile::Rfc.settings() };
+        let mut slow_start = SlowStart::new(&config);
+        let mut window = Window::new(&config, 1000);
+        slow_start.on_event(Instant::ZERO, Event::Timeout);
+        window.cut(1000, 20_000);
+        slow_start.grow(&mut window, &Ack { octets: 3000, phase: Phase::Loss, ..Ack::default() });
+        assert_eq!(window.cwnd(), 2000, "L = 1 after a timeout");
     }
 }

@@ -159,7 +159,7 @@ impl Controller for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let mut left = ack.segments;
         if window.in_slow_start() {
-            if matches!(self.slow_start, SlowStart::PlusPlus(_)) {
+            if matches!(&self.slow_start, SlowStart::PlusPlus(h) if !h.done()) {
                 return self.slow_start.grow(window, ack);
             }
             left = window.slow_start_by_segments(left);
