@@ -61,7 +61,9 @@ impl Segments {
         if self.undo.duplicates > tx.facts.resent {
             return;
         }
-        tx.facts.spurious += self.undo.needless.reports(left, right, segments);
+        if right <= tx.snd.resent_below() {
+            tx.facts.spurious += self.undo.needless.reports(left, right, segments);
+        }
         news.dsack = true;
         let of_probe = segments == 1 && self.probe.is_some_and(|p| p.resent && p.end == right);
         news.dsack_of_probe |= of_probe;

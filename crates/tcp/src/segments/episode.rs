@@ -180,6 +180,7 @@ impl Segments {
             //= RFC 6675 (5, step 4.3): the first segment is sent again whatever the window says.
             tx.want(pending::HEAD);
         }
+        self.undo.needless.begins(tx.snd.una());
         tx.enter(Mode::Recovery);
     }
 

@@ -75,6 +75,13 @@ impl Segments {
         }
     }
 
+    /// Counts what was sent again first, if a timestamp has proved that its original arrived.
+    fn count_if_proved(&mut self, tx: &mut Sender) {
+        if self.undo.resent_at.is_some() && self.original_arrived(tx) {
+            tx.facts.spurious += self.undo.needless.proves();
+        }
+    }
+
     fn may_undo(&self, tx: &Sender) -> bool {
         let undo = &self.undo;
         undo.marker.is_some()
@@ -107,6 +114,7 @@ impl Segments {
     /// All that was outstanding when the reduction began is acknowledged. Says whether the state stays as it is.
     pub(super) fn undo_at_end(&mut self, tx: &mut Sender) -> bool {
         if self.may_undo(tx) {
+            self.count_if_proved(tx);
             self.undo_reduction(tx, false);
         } else {
             let persist = &mut self.rack.reo_wnd_persist;
@@ -140,6 +148,7 @@ impl Segments {
         if self.resent_out > 0 {
             return true;
         }
+        self.count_if_proved(tx);
         if !self.any_resent(tx) {
             self.undo.resent_at = None;
         }
@@ -153,10 +162,12 @@ impl Segments {
         if !proved && !self.may_undo(tx) {
             return false;
         }
-        self.undo_reduction(tx, true);
         if proved {
             tx.facts.spurious += self.undo.needless.proves();
+        } else {
+            self.count_if_proved(tx);
         }
+        self.undo_reduction(tx, true);
         if self.must_stay(tx) {
             return true;
         }
