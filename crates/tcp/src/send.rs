@@ -334,6 +334,13 @@ impl Send {
         }
     }
 
+    /// Where a segment ends that begins at `start` and has room for so many octets: the FIN right behind them goes with them.
+    #[inline]
+    pub fn end_of(&self, start: u64, room: u64) -> u64 {
+        let end = start + room;
+        end + u64::from(self.finished && end == self.end)
+    }
+
     /// Was our FIN acknowledged?
     #[inline]
     pub fn fin_acked(&self) -> bool {

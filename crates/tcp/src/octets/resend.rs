@@ -51,7 +51,7 @@ impl Octets {
         let Some((start, end)) = self.board.next_hole(tx.snd.una(), self.board.timeout_mark()) else {
             return Ok(None);
         };
-        let end = end.min(start + room);
+        let end = end.min(tx.snd.end_of(start, room));
         //= RFC 7323 (2.4): beyond a window that shrank a segment is sent again once; afterwards the head alone asks whether
         //= the window has opened.
         if start > tx.snd.una() && start >= tx.snd.window_edge() && start < tx.snd.resent_below() {
@@ -87,7 +87,7 @@ impl Octets {
             }
         }
         let Some((start, end)) = hole else { return Choice::Nothing(Limit::Nothing) };
-        let end = end.min(start + room);
+        let end = end.min(tx.snd.end_of(start, room));
         self.board.resend(start, end);
         Choice::Again(start, end)
     }
@@ -97,10 +97,10 @@ impl Octets {
     fn choose_head(&mut self, tx: &Sender, room: u64) -> Choice {
         let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
         if !tx.recovers_by_sack() {
-            return Choice::Again(una, nxt.min(una + room));
+            return Choice::Again(una, nxt.min(tx.snd.end_of(una, room)));
         }
         let (start, end) = self.board.next_hole(una, nxt).unwrap_or((una, nxt));
-        let end = end.min(start + room);
+        let end = end.min(tx.snd.end_of(start, room));
         self.board.resend(start, end);
         self.board.resent_first(end);
         Choice::Again(start, end)

@@ -54,7 +54,7 @@ impl Segments {
         };
         if found && tx.snd.sent().front().is_some_and(|s| !s.has(mark::LOST)) {
             // Without SACK no option takes of the room.
-            self.split_segment(tx, 0, tx.snd.una() + tx.snd.mss());
+            self.split_segment(tx, 0, tx.snd.end_of(tx.snd.una(), tx.snd.mss()));
             if let Some(next) = tx.snd.sent_mut(1) {
                 next.clear(mark::JOINED);
             }

@@ -92,8 +92,9 @@ impl Segments {
         self.probe_due = false;
         let last = tx.snd.sent().len().checked_sub(1)?;
         let start = tx.snd.start_of(last);
-        let end = tx.snd.sent()[last].end();
-        let index = if end - start > room {
+        // A FIN needs no room.
+        let end = tx.snd.sent()[last].end().min(tx.snd.end());
+        let index = if end.saturating_sub(start) > room {
             self.split_segment(tx, last, end - room);
             last + 1
         } else {
@@ -116,7 +117,7 @@ impl Segments {
         alone: bool,
     ) -> Choice {
         let start = tx.snd.start_of(index);
-        self.split_segment(tx, index, start + room);
+        self.split_segment(tx, index, tx.snd.end_of(start, room));
         if self.offload.is_on() {
             let quota = tx.cwnd_segments().saturating_sub(self.in_flight(tx));
             self.offload.resend(tx, now, index, alone, quota);

@@ -141,7 +141,7 @@ impl Segments {
     /// The path takes smaller segments only: what is too large is sent again, and this is no congestion (RFC 1191 6.4).
     pub fn in_smaller_segments(&mut self, tx: &mut Sender, mss: u64) {
         for index in 0..tx.snd.sent().len() {
-            if tx.snd.sent()[index].end() - tx.snd.start_of(index) > mss {
+            if tx.snd.sent()[index].end() > tx.snd.end_of(tx.snd.start_of(index), mss) {
                 self.mark_lost(tx, index);
             }
         }
