@@ -2,6 +2,7 @@
 
 mod dialogue;
 
+use airloom_base::record::Record;
 use airloom_base::units::Octets;
 use airloom_base::{CloseReason, TransportEvent::*};
 use airloom_tcp::Profile;
@@ -432,6 +433,16 @@ fn a_sack_block_of_what_was_never_sent_is_not_believed() {
         d.sack_arrives(1, &[block]);
     }
     assert_eq!(data(&d.arrives(ACK, 1, 1001, 0)), full(4001, 2));
+}
+
+#[test]
+fn each_timeout_is_recorded_where_the_next_one_is_no_longer() {
+    let mut d = Dialogue::established(Config { rto_max: secs(1), ..plain() });
+    d.outbox.ask_facts(false, true);
+    d.write(10);
+    d.pass(secs(5));
+    let rows = d.outbox.facts.iter().filter(|record| matches!(record, Record::Congestion(_)));
+    assert_eq!(rows.count(), 5);
 }
 
 #[test]

@@ -73,8 +73,8 @@ pub(super) struct Connection {
     ports: (u16, u16),
     path: Path,
     who: Identity,
-    /// Window, threshold, smoothed round-trip time and timeout as they were recorded last.
-    recorded: (u64, u64, u64, u64),
+    /// Window, threshold, smoothed round-trip time, timeout and how many have expired as they were recorded last.
+    recorded: (u64, u64, u64, u64, u32),
 }
 
 impl Connection {
@@ -114,7 +114,7 @@ impl Connection {
             ports,
             path,
             who,
-            recorded: (0, 0, 0, 0),
+            recorded: (0, 0, 0, 0, 0),
         }
     }
 
@@ -307,7 +307,9 @@ impl Connection {
     fn record_slowly(&mut self, cx: &mut Cx) {
         let srtt = self.tx.rtt().srtt();
         let (window, rto) = (&self.tx.window, self.tx.rto());
-        let now = (window.cwnd(), window.ssthresh(), srtt.map_or(0, |d| d.as_nanos()), rto.as_nanos());
+        let timeouts = self.tx.facts.rto_count;
+        let srtt_nanos = srtt.map_or(0, |d| d.as_nanos());
+        let now = (window.cwnd(), window.ssthresh(), srtt_nanos, rto.as_nanos(), timeouts);
         if now == self.recorded {
             return;
         }
