@@ -470,10 +470,10 @@ impl Sender {
         self.timers.arm(Alarm::Retransmission, self.rtt.deadline(&self.config, now));
     }
 
-    /// The congestion window in segments.
+    /// The congestion window in segments: one at least, or nothing would ever leave.
     #[inline]
     pub fn cwnd_segments(&self) -> u64 {
-        self.window.cwnd() / self.snd.mss()
+        (self.window.cwnd() / self.snd.mss()).max(1)
     }
 
     /// What an acknowledgement that brings nothing would bring the controller.

@@ -273,3 +273,25 @@ fn nobody_else_reduces_the_window_of_who_hears_everything() {
         }
     }
 }
+
+/// Wants less than a segment.
+struct Narrow;
+
+impl Controller for Narrow {
+    fn about(&self) -> About {
+        About::new(Hears::Growth)
+    }
+    fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
+        window.set_cwnd(window.mss() / 2);
+    }
+}
+
+#[test]
+fn a_window_below_a_segment_lets_one_out() {
+    for profile in [Profile::Linux, Profile::Rfc] {
+        let (mut pair, _) = pair_with(&profile.settings(), |_| Box::new(Narrow));
+        pair.open(End::Client);
+        assert!(goodput(&mut pair, 30 * MSS) > 0.0, "{profile:?}");
+        pair.with_transport(End::Client, |t, _| assert_eq!(t.facts().rto_count, 0, "{profile:?}"));
+    }
+}
