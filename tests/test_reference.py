@@ -19,14 +19,14 @@ def test_every_entry_and_every_key_is_explained(kind: str) -> None:
 
 
 def test_addresses_that_are_not_written_are_those_of_the_networks() -> None:
-    text = {"hosts.mobile.count": 15, "links.radio.subnet": "10.5.0.0/16", "links.radio.subnet6": "fd12::/32"}
-    understood = al.load("umts-page", text).understood
+    networks = {"links.radio.subnet": "10.5.0.0/16", "links.radio.subnet6": "fd12::/32", "run.points": ["*.ip"]}
+    understood = al.load("umts-page", networks | {"hosts.mobile.count": 15}).understood
     written = list(reference.interfaces(understood))
     for link in understood["links"].values():
         del link["addresses"]
     assert list(reference.interfaces(understood)) == written
 
-    many = al.load("umts-page", text | {"hosts.mobile.count": 1000}).understood
+    many = al.load("umts-page", networks | {"hosts.mobile.count": 1000}).understood
     assert "addresses" not in many["links"]["radio"]
     assert reference.addresses(many, "mobile")[999] == "10.5.3.233"
     assert reference.addresses(many, "mobile[999]") == reference.addresses_of_all(many)["mobile[999]"] == ["10.5.3.233"]

@@ -188,7 +188,7 @@ def test_a_folder_that_has_something_called_as_a_part_is_left_alone(transfer: Pa
     file = tmp_path / "mine" / name
     file.parent.mkdir(parents=True)
     file.write_text("years of work")
-    for words in (["run", transfer], ["sweep", transfer, "--seeds", "1"]):
+    for words in (("run", transfer), ("sweep", transfer, "--seeds", "1")):
         done = inside(*words, "--out", tmp_path / "mine")
         assert (done.code, "is not a result folder" in done.err) == (2, True), done.err
     assert file.read_text() == "years of work"

@@ -124,7 +124,7 @@ def idle() -> None:
 
 def nicer() -> None:
     """Lets others go before the process that is begun, first of a session; it goes before those of `idle`."""
-    os.nice(10)
+    os.setpriority(os.PRIO_PROCESS, 0, max(10, os.getpriority(os.PRIO_PROCESS, 0)))
     _session_stands_back(10)
 
 

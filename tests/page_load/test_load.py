@@ -82,7 +82,8 @@ class Pictures(BaseHTTPRequestHandler):
     """A page of 300 pictures."""
 
     def do_GET(self) -> None:
-        page = "<!doctype html>" + "".join(f'<img src="{number}.svg">' for number in range(300))
+        page = '<!doctype html><link rel="icon" href="data:,">'
+        page += "".join(f'<img src="{number}.svg">' for number in range(300))
         text = page if self.path == "/" else '<svg xmlns="http://www.w3.org/2000/svg"/>'
         self.send_response(200)
         self.send_header("Content-Type", "text/html" if self.path == "/" else "image/svg+xml")

@@ -155,7 +155,8 @@ fn with_proportional_rate_reduction_the_window_falls_after_probes_as_it_does_wit
             Config { prr, ..config(Congestion::NewReno, sack) },
         ];
         let outcome = upload_with(configs, |sent| match sent.from {
-            End::Client if sent.index == 60 => Fate::Lose,
+            // The first is repaired while the second is not, so that recovery lasts.
+            End::Client if [60, 62].contains(&sent.index) => Fate::Lose,
             End::Client if sent.body == 0 && sent.index > 1 => Fate::Late(Duration::from_secs(1)),
             _ => Fate::Deliver,
         });

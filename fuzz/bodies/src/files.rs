@@ -43,7 +43,7 @@ pub fn control(octets: &[u8]) {
     let mut now = Instant::ZERO;
     while let (Some(target), Some(set)) = (lines.next(), lines.next()) {
         let Ok(set) = serde_json::from_str::<Value>(set) else { continue };
-        match live.read(target, &set) {
+        match live.read(target, &set, true) {
             Ok(entry) => {
                 for change in &entry.changes {
                     world.apply(now, entry.link as u32, &entry.part, change).expect("it was rehearsed");

@@ -91,6 +91,7 @@ fn addresses(name: &str) -> Vec<IpAddr> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "the other end is a socket of this machine")]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{Ipv4Addr, TcpListener};

@@ -953,9 +953,9 @@ fn a_tunnel_is_tried_to_several_addresses_of_its_server() {
         let question = bench.app.poll_lookup().expect("a question");
         bench.call(|cache, cx, net| cache.handle_lookup(cx, net, question.id, Ok(addresses.clone())));
         let before = bench.net.connected.len() - 1;
-        for n in 0..refused {
+        for (n, address) in addresses.iter().enumerate().take(refused) {
             let (server, to) = bench.net.connected[before + n];
-            assert_eq!(to.ip(), addresses[n]);
+            assert_eq!(to.ip(), *address);
             bench.event(server, SocketEvent::Closed(CloseReason::Refused));
         }
         if let Some(&(server, to)) = bench.net.connected.get(before + refused) {
