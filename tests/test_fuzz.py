@@ -2,9 +2,7 @@
 
 import os
 import random
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +11,6 @@ FUZZ = Path(__file__).parent.parent / "fuzz"
 sys.path.insert(0, str(FUZZ / "python"))
 
 import targets  # noqa: E402
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _tidy() -> Iterator[None]:
-    yield
-    shutil.rmtree(targets.FOLDER)
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)

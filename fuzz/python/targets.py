@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
+import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
@@ -29,8 +31,9 @@ from trees import Octets, json_of, tree
 T = TypeVar("T")
 Target = Callable[[bytes], None]
 
-#: One folder for all files of a process; who runs it removes it.
+#: One folder for all files of a process, which removes it, or whoever ends it by force.
 FOLDER = Path(tempfile.mkdtemp(prefix="airloom-fuzz-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
 def _file(name: str, octets: bytes) -> Path:
