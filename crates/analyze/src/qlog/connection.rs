@@ -1,5 +1,7 @@
 //! One end of a connection.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -7,6 +9,9 @@ use super::about::{About, text};
 use super::trace::{Kind, Row, Space};
 use crate::report::RttReport;
 use crate::samples::Samples;
+
+/// Paths whose round trips are told apart; those with greater numbers are one.
+const MOST_PATHS: u64 = 64;
 
 /// Packets in one direction.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -75,6 +80,8 @@ pub(super) struct Connection {
     dropped: u64,
     first_packet_ns: Option<f64>,
     confirmed_ns: Option<f64>,
+    /// What was said last of each path's round trips, in nanoseconds: the least, the smoothed one, the latest, and how they vary.
+    told: BTreeMap<u64, [Option<u64>; 4]>,
     rtt: Samples,
     smoothed_ms: Option<f64>,
     cwnd: Option<[u64; 4]>,
@@ -181,19 +188,32 @@ impl Connection {
         }
     }
 
+    /// The round trip that was measured since the last event, if one was. Some writers say every number each time, and before the
+    /// first one 0, or what they begin with; others those that changed: of two equal round trips the second changes how they vary.
+    fn measured(&mut self, data: &Value, path: u64) -> Option<u64> {
+        let said = ["min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance"].map(|key| nanos(data.get(key)));
+        let told = self.told.entry(path.min(MOST_PATHS)).or_default();
+        let now: [Option<u64>; 4] = std::array::from_fn(|n| said[n].or(told[n]));
+        let before = std::mem::replace(told, now);
+        let is_news = before.map(Option::unwrap_or_default) != now.map(Option::unwrap_or_default);
+        let [least, _, latest, _] = now;
+        latest.filter(|latest| is_news && (*latest > 0 || least.is_some()))
+    }
+
     fn recovery(&mut self, data: &Value, tell: &mut impl FnMut(Row)) {
-        let rtt_ns = nanos(data.get("latest_rtt"));
+        let path = number(data.get("path_id")).unwrap_or(0);
+        let rtt_ns = self.measured(data, path);
         // aioquic has a name of its own.
         let cwnd = number(data.get("congestion_window").or_else(|| data.get("cwnd")));
         let in_flight = number(data.get("bytes_in_flight"));
         if let Some(rtt_ns) = rtt_ns {
             self.rtt.push(rtt_ns);
+            self.smoothed_ms = data.get("smoothed_rtt").and_then(Value::as_f64).or(self.smoothed_ms);
         }
         if let Some(now) = cwnd {
             let [first, least, most, _] = self.cwnd.unwrap_or([now; 4]);
             self.cwnd = Some([first, least.min(now), most.max(now), now]);
         }
-        self.smoothed_ms = data.get("smoothed_rtt").and_then(Value::as_f64).or(self.smoothed_ms);
         self.most_in_flight = self.most_in_flight.max(in_flight);
         self.most_pto = self.most_pto.max(number(data.get("pto_count")));
         tell(Row {
@@ -204,7 +224,7 @@ impl Connection {
             cwnd,
             in_flight,
             rtt_ns,
-            path: number(data.get("path_id")).unwrap_or(0),
+            path,
         });
     }
 

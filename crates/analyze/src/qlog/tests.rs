@@ -110,6 +110,61 @@ fn what_is_acknowledged_is_said_by_path_where_there_are_several() {
 }
 
 #[test]
+fn a_round_trip_counts_once_whether_a_writer_says_all_of_it_each_time_or_what_changed() {
+    let head = r#"{"qlog_version":"0.3","trace":{}}"#;
+    let all = |least: u32, smoothed: u32, latest: u32, variance: u32| {
+        format!(
+            r#""min_rtt":{least},"smoothed_rtt":{smoothed},"latest_rtt":{latest},"rtt_variance":{variance}"#
+        )
+    };
+    let some = str::to_owned;
+    // What each event says, what was measured by each, and the smoothed round trip at the end.
+    for (events, measured, smoothed) in [
+        // The second is as long as the first.
+        (
+            vec![all(50, 50, 50, 25), some(r#""rtt_variance":18.75"#), some(r#""bytes_in_flight":0"#)],
+            vec![Some(50_000_000), Some(50_000_000), None],
+            Some(0.05),
+        ),
+        // As ngtcp2 has it, which knows no least one before it has measured.
+        (
+            vec![
+                some(r#""smoothed_rtt":333,"latest_rtt":0,"rtt_variance":166"#),
+                all(1, 1, 1, 0),
+                all(1, 1, 1, 0),
+                all(0, 1, 0, 0),
+            ],
+            vec![None, Some(1_000_000), None, Some(0)],
+            Some(0.001),
+        ),
+        // Nothing was measured.
+        (vec![all(0, 0, 0, 0)], vec![None], None),
+        (vec![some(r#""smoothed_rtt":333,"rtt_variance":166"#)], vec![None], None),
+        // Each path has its own.
+        (
+            vec![all(50, 50, 50, 25), all(50, 50, 50, 25) + r#","path_id":1"#, all(50, 50, 50, 25)],
+            vec![Some(50_000_000), Some(50_000_000), None],
+            Some(0.05),
+        ),
+    ] {
+        let mut text = head.to_owned();
+        for said in &events {
+            text += &format!("\n{{\"time\":1,\"name\":\"recovery:metrics_updated\",\"data\":{{{said}}}}}");
+        }
+        let analysis = analyze(text.as_bytes(), 1000).unwrap();
+        let column = analysis.trace.iter().find(|column| column.name == "rtt_ns").unwrap();
+        let Values::U64(values) = &column.values else { panic!() };
+        let times: Vec<Option<u64>> = (values.iter().zip(column.valid.as_ref().unwrap()))
+            .map(|(ns, is_measured)| is_measured.then_some(*ns))
+            .collect();
+        assert_eq!(times, measured, "{events:?}");
+        let connection = &analysis.report.connections[0];
+        assert_eq!(connection.rtt.count, measured.iter().flatten().count() as u64);
+        assert_eq!(connection.smoothed_rtt_s, smoothed, "{events:?}");
+    }
+}
+
+#[test]
 fn connections_of_one_file_are_told_apart_by_their_group() {
     let head = r#"{"qlog_version":"0.3","qlog_format":"JSON-SEQ","trace":{}}"#;
     let event = |group: &str| {
