@@ -156,7 +156,12 @@ impl Connection {
             }
         }
         let kind = if takes_up {
-            Some(send(own, segment, begin, shortest_ns))
+            // To both ends and back, by the shortest times seen; without the beginning these may all have been waited for.
+            let round_ns = self.handshake_round_trip_ns.map_or(0, |round_trip| {
+                let [ahead, behind] = [&*own, &*other].map(|side| side.sender.rtt.least().unwrap_or(0));
+                round_trip.min(ahead.saturating_add(behind))
+            });
+            Some(send(own, segment, begin, round_ns, shortest_ns))
         } else if is_bare {
             own.sender.bare(begin)
         } else {
@@ -213,10 +218,10 @@ impl Connection {
 }
 
 /// A segment that takes up sequence numbers; what it is.
-fn send(own: &mut Side, segment: &Segment, begin: u64, shortest_ns: Option<u64>) -> Kind {
+fn send(own: &mut Side, segment: &Segment, begin: u64, round_ns: u64, shortest_ns: Option<u64>) -> Kind {
     let (idle, in_flight) = (own.sender.idle_since_ns, own.sender.in_flight());
     let shortest = stall::shortest(&own.sender, shortest_ns);
-    let kind = own.sender.data(segment, begin);
+    let kind = own.sender.data(segment, begin, round_ns);
     if segment.payload > 0 && !matches!(kind, Kind::KeepAlive | Kind::WindowProbe) {
         if own.stalls.before(segment.at_ns).is_some_and(|pause| pause >= shortest) {
             own.stalls.paused(segment.at_ns, kind, idle, in_flight);

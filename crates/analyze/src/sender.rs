@@ -1,6 +1,6 @@
 //! What one end of a connection sends, and what the other end says of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use airloom_transports::tcp::ranges::Ranges;
 use airloom_transports::tcp::wire::Flags;
@@ -94,6 +94,18 @@ struct Doubt {
     stamp: Option<u32>,
 }
 
+/// What was missing in front of a segment: when that showed, and the segment's timestamp.
+#[derive(Clone, Copy)]
+struct Hole {
+    at_ns: u64,
+    stamp: Option<u32>,
+}
+
+/// Value of the timestamp option.
+fn stamp(segment: &Segment) -> Option<u32> {
+    segment.header.options.timestamps.map(|(value, _)| value)
+}
+
 struct Recovery {
     cause: Cause,
     /// It is over when all up to here is acknowledged.
@@ -123,7 +135,8 @@ pub(crate) struct Sender {
     waiting: VecDeque<Waiting>,
     recovery: Option<Recovery>,
     doubt: Option<Doubt>,
-    hole_at_ns: u64,
+    /// By the place of the segment behind it.
+    holes: BTreeMap<u64, Hole>,
     pub(crate) counts: Counts,
     pub(crate) rtt: Samples,
     /// Round trip of the handshake, or the first of the others: both halves of the way, wherever the capture was.
@@ -185,8 +198,9 @@ impl Sender {
         self.last_ack_ns.is_some_and(|last| at_ns.saturating_sub(last) <= soon)
     }
 
-    /// A segment of this end that takes up sequence numbers. `begin` is the place of its first.
-    pub(crate) fn data(&mut self, segment: &Segment, begin: u64) -> Kind {
+    /// A segment of this end that takes up sequence numbers. `begin` is the place of its first. What is seen
+    /// here reaches both ends, and what they make of it comes here, within `round_ns` at the soonest.
+    pub(crate) fn data(&mut self, segment: &Segment, begin: u64, round_ns: u64) -> Kind {
         let at_ns = segment.at_ns;
         let flags = segment.header.flags;
         let ends = u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
@@ -199,9 +213,12 @@ impl Sender {
         if flags.has(Flags::FIN) {
             self.fin.get_or_insert(end - 1);
         }
-        let kind = self.kind(at_ns, begin, end, segment.payload, ends > 0);
+        let kind = self.kind(segment, begin, end, ends > 0, round_ns);
         if begin > self.end {
-            self.hole_at_ns = at_ns;
+            if self.holes.len() == MOST_PIECES {
+                self.holes.pop_first();
+            }
+            self.holes.insert(begin, Hole { at_ns, stamp: stamp(segment) });
         }
         match kind {
             Kind::KeepAlive => self.counts.keep_alives += 1,
@@ -216,9 +233,8 @@ impl Sender {
                 self.sent_again(cause, at_ns);
                 self.counts.filled += u64::from(self.is_hole(data, segment.payload));
                 self.counts.needless += u64::from(needless);
-                let stamp = segment.header.options.timestamps.map(|(value, _)| value);
                 if !needless && self.doubt.is_none() {
-                    self.doubt = Some(Doubt { begin, sent_ns: at_ns, stamp });
+                    self.doubt = Some(Doubt { begin, sent_ns: at_ns, stamp: stamp(segment) });
                 }
             }
         }
@@ -264,7 +280,8 @@ impl Sender {
         begin + 1 == self.end && self.acked >= self.end
     }
 
-    fn kind(&self, at_ns: u64, begin: u64, end: u64, payload: u32, is_control: bool) -> Kind {
+    fn kind(&self, segment: &Segment, begin: u64, end: u64, is_control: bool, round_ns: u64) -> Kind {
+        let (at_ns, payload) = (segment.at_ns, segment.payload);
         if payload == 1 && !is_control && self.is_before_all(begin) {
             return Kind::KeepAlive;
         }
@@ -276,11 +293,8 @@ impl Sender {
             return Kind::New;
         }
         let needless = self.has_acks && end <= self.acked;
-        if !needless && self.is_hole(begin, payload) {
-            let soon = self.round_trip_ns.unwrap_or(0).max(OVERTAKEN_NS);
-            if at_ns.saturating_sub(self.hole_at_ns) < soon && !self.is_loss_known(end) {
-                return Kind::OutOfOrder;
-            }
+        if !needless && self.is_hole(begin, payload) && self.is_overtaken(segment, end, round_ns) {
+            return Kind::OutOfOrder;
         }
         let cause = match &self.recovery {
             _ if !self.is_answer(at_ns) => Cause::Timer,
@@ -295,6 +309,20 @@ impl Sender {
     fn is_hole(&self, begin: u64, payload: u32) -> bool {
         let (from, to) = self.seen.next_gap(begin);
         payload > 0 && from == begin && to >= begin + u64::from(payload)
+    }
+
+    /// Did what fills a hole leave before the segment behind it? Not every report of the hole set it off: near the receiver one is
+    /// always there first.
+    fn is_overtaken(&self, segment: &Segment, end: u64, round_ns: u64) -> bool {
+        let Some((_, hole)) = self.holes.range(end..).next() else { return false };
+        let since_ns = segment.at_ns.saturating_sub(hole.at_ns);
+        // A sender's timestamps never go back (RFC 7323 5.1).
+        let stamps = stamp(segment).zip(hole.stamp);
+        let is_later = stamps.is_some_and(|(own, behind)| (own.wrapping_sub(behind) as i32) > 0);
+        let soon_ns = self.round_trip_ns.unwrap_or(0).max(OVERTAKEN_NS);
+        // Sooner than anything can be an answer.
+        let is_too_soon = since_ns < round_ns / 4 * 3;
+        !is_later && (is_too_soon || (since_ns < soon_ns && !self.is_loss_known(end)))
     }
 
     /// Has the other end said that what ends here is missing?
@@ -360,6 +388,7 @@ impl Sender {
             self.measure(at_ns, ack);
             self.acked = ack;
             self.sacked.remove_below(ack);
+            self.holes = self.holes.split_off(&ack);
             self.duplicates = 0;
             if ack == self.end {
                 self.idle_since_ns = Some(at_ns);

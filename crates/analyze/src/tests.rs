@@ -621,15 +621,43 @@ fn rfc_6675_2_a_selective_block_that_says_something_new_is_a_duplicate_whatever_
         assert_eq!(found, (Some(fast), Some(0), Some(0)), "{len} {again} {is_partial}");
         assert_eq!((side.timeouts, side.fast_recoveries), (Some(0), Some(1)));
     }
-    // A hole that the receiver reported was no segment that was overtaken.
-    let mut s = Script::begun();
+    // A hole that the receiver reported a round trip ago was no segment that was overtaken.
+    let mut s = Script::new();
+    s.segment(0.0, 0, Flags::SYN, 0, None, 0, With::default());
+    s.segment(0.2, 1, Flags::SYN, 0, Some(1), 0, With::default());
+    s.segment(0.3, 0, Flags(0), 1, Some(1), 0, With::default());
     s.data(101.0, 0, 1, 1000);
     s.data(102.0, 0, 2001, 1000);
     let with = With { sack: Some((2001, 3001)), window: Some(50_000), ..With::default() };
-    s.segment(102.1, 1, Flags(0), 1, Some(1001), 0, with);
+    s.segment(102.2, 1, Flags(0), 1, Some(1001), 0, with);
     s.data(102.5, 0, 1001, 1000);
     let side = s.client();
     assert_eq!((side.out_of_order, side.retransmissions), (0, 1));
+}
+
+#[test]
+fn near_the_receiver_a_hole_is_reported_at_once_and_sent_again_a_round_trip_later() {
+    // When it was filled, the timestamps of what was behind it and of what filled it, and whether that was overtaken.
+    for (filled_ms, stamps, is_overtaken) in [
+        (203.0, None, true),
+        (302.0, None, false),
+        (260.0, Some((10, 10)), true),
+        (260.0, Some((10, 11)), false),
+    ] {
+        let mut s = Script::begun();
+        let with = |stamp: Option<u32>| With { stamps: stamp.map(|stamp| (stamp, 1)), ..With::default() };
+        s.data(200.0, 1, 1, 1000);
+        s.segment(201.0, 1, Flags::PSH, 2001, Some(1), 1000, with(stamps.map(|(behind, _)| behind)));
+        s.sacked(201.0, 1, 1001, (2001, 3001));
+        // Another hole shows meanwhile.
+        s.data(filled_ms - 0.5, 1, 4001, 1000);
+        s.segment(filled_ms, 1, Flags::PSH, 1001, Some(1), 1000, with(stamps.map(|(_, own)| own)));
+        let report = s.analysis().report;
+        let side = &report.connections[0].sides[1];
+        assert_eq!(side.seen_from, Viewpoint::Receiver);
+        let expected = if is_overtaken { (1, 0) } else { (0, 1) };
+        assert_eq!((side.out_of_order, side.retransmissions), expected, "{filled_ms} {stamps:?}");
+    }
 }
 
 #[test]
