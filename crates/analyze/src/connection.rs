@@ -2,6 +2,7 @@
 
 use airloom_transports::tcp::wire::Flags;
 
+use crate::Place;
 use crate::segment::{Endpoint, Segment};
 use crate::sender::{Cause, Kind, START, Sender};
 use crate::stall::{self, Stalls};
@@ -38,7 +39,7 @@ pub(crate) struct Side {
 }
 
 pub(crate) struct Connection {
-    pub(crate) interface: usize,
+    pub(crate) place: Place,
     /// The end that opened the connection, or sent the first segment seen; and the other one.
     pub(crate) ends: [Endpoint; 2],
     pub(crate) sides: [Side; 2],
@@ -60,13 +61,13 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(interface: usize, segment: &Segment) -> Connection {
+    pub(crate) fn new(place: Place, segment: &Segment) -> Connection {
         let flags = segment.header.flags;
         // The answer to a SYN is the first that a capture may have: then it is the other end that opened.
         let is_answer = flags.has(Flags::SYN.with(Flags::ACK));
         let ends = if is_answer { [segment.to, segment.from] } else { [segment.from, segment.to] };
         Connection {
-            interface,
+            place,
             ends,
             sides: Default::default(),
             begin_ns: segment.at_ns,

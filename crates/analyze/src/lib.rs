@@ -28,7 +28,7 @@ use smart_default::SmartDefault;
 
 use airloom_base::lookup::Table;
 use airloom_record::Column;
-use airloom_record::capture::{Frame, Interface, Reader, is_known_link};
+use airloom_record::capture::{Frame, Interface, Reader, interface_index, is_known_link};
 
 use connection::Connection;
 pub use connection::End;
@@ -73,8 +73,11 @@ pub fn analyze<R: Read>(mut reader: Reader<R>, options: &Options) -> Analysis {
     analyzer.finish(reader.interfaces(), unreadable)
 }
 
-/// Interface, and the two ends, the lesser one first.
-type Key = (usize, Endpoint, Endpoint);
+/// Where segments are seen: the interface, and the device of it, where frames name one.
+type Place = (usize, Option<u32>);
+
+/// A place, and the two ends, the lesser one first.
+type Key = (Place, Endpoint, Endpoint);
 
 #[derive(Default)]
 struct Analyzer {
@@ -116,7 +119,8 @@ impl Analyzer {
             *octets += u64::from(segment.payload);
             return;
         }
-        let Some(number) = self.connection(frame.interface, &segment) else {
+        let place = (frame.interface, interface_index(frame.link, frame.octets));
+        let Some(number) = self.connection(place, &segment) else {
             self.left_out += 1;
             return;
         };
@@ -128,9 +132,9 @@ impl Analyzer {
     }
 
     /// The connection of a segment; `None` if there are too many.
-    fn connection(&mut self, interface: usize, segment: &Segment) -> Option<usize> {
+    fn connection(&mut self, place: Place, segment: &Segment) -> Option<usize> {
         let (from, to) = (segment.from, segment.to);
-        let key = (interface, from.min(to), from.max(to));
+        let key = (place, from.min(to), from.max(to));
         if let Some(number) = self.by_key.get(&key)
             && !self.connections[*number].is_over_before(segment)
         {
@@ -141,7 +145,7 @@ impl Analyzer {
         }
         let number = self.connections.len();
         self.by_key.insert(key, number);
-        self.connections.push(Connection::new(interface, segment));
+        self.connections.push(Connection::new(place, segment));
         Some(number)
     }
 
@@ -156,8 +160,11 @@ impl Analyzer {
         let name = |interface: usize| {
             interfaces.get(interface).and_then(|i| i.name.clone()).unwrap_or_else(|| interface.to_string())
         };
+        let place = |(interface, index): Place| {
+            name(interface) + &index.map(|index| format!("/{index}")).unwrap_or_default()
+        };
         let connections = (self.connections.iter().enumerate())
-            .map(|(number, c)| ConnectionReport::new(number, c, name(c.interface), first_ns))
+            .map(|(number, c)| ConnectionReport::new(number, c, place(c.place), first_ns))
             .collect();
         let report = Report {
             frames: self.frames,

@@ -49,7 +49,7 @@ pub struct Dropped {
 pub struct ConnectionReport {
     /// Its number, as the trace has it.
     pub number: usize,
-    /// Where it was seen: the interface's name, or its number.
+    /// Where it was seen: the interface's name, or its number; behind it `/` and the number of the device, where frames say it.
     pub interface: String,
     /// The end that opened it (or sent first, if the beginning was not captured).
     pub client: String,

@@ -838,6 +838,24 @@ fn rfc_9293_3_5_both_ends_may_open_at_the_same_time() {
 }
 
 #[test]
+fn a_frame_that_passes_two_devices_was_not_sent_again() {
+    let mut s = Script::begun();
+    (0..3).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    s.ack(201.0, 0, 3001);
+    // As a router's `tcpdump -i any` has it.
+    let passed = |(at, datagram): &(u64, Vec<u8>)| {
+        [2, 3].map(|index| (*at, [&[8, 0, 0, 0, 0, 0, 0, index][..], &[0; 12], datagram].concat()))
+    };
+    s.frames = s.frames.iter().flat_map(passed).collect();
+    let file = s.file_of(276, usize::MAX);
+    let report = analyze(Reader::new(file.as_slice()).unwrap(), &Options::default()).report;
+    let seen: Vec<_> = (report.connections.iter())
+        .map(|c| (c.interface.as_str(), c.sides[0].unique_octets, c.sides[0].retransmissions))
+        .collect();
+    assert_eq!(seen, [("0/2", 3000, 0), ("0/3", 3000, 0)]);
+}
+
+#[test]
 fn links_that_nobody_knows_are_named() {
     let s = Script::begun();
     for (link, expected) in [(101, vec![]), (127, vec![127])] {

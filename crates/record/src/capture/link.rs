@@ -39,6 +39,15 @@ pub fn is_known_link(link: u16) -> bool {
     )
 }
 
+/// The number of the device that a frame passed, where frames of a link of this type say it: those of `tcpdump -i any` may pass several
+/// one after the other.
+pub fn interface_index(link: u16, frame: &[u8]) -> Option<u32> {
+    if link != LINUX_SLL2 {
+        return None;
+    }
+    frame.get(4..)?.first_chunk().copied().map(u32::from_be_bytes)
+}
+
 /// The IP datagram in a frame of a link of this type; `None` if there is none, or none that we find.
 pub fn datagram(link: u16, frame: &[u8]) -> Option<&[u8]> {
     let found = match link {

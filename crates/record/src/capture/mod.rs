@@ -15,7 +15,7 @@ mod source;
 use std::io::Read;
 
 pub use error::Error;
-pub use link::{datagram, is_known_link};
+pub use link::{datagram, interface_index, is_known_link};
 use source::Source;
 
 /// Octets of the longest frame that is read. Programs capture 262,144 octets of a frame unless told otherwise.

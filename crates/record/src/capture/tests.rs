@@ -220,6 +220,9 @@ fn the_datagram_is_found_behind_what_links_put_before_it() {
             assert_eq!(datagram(link, &frame[..end]), None, "{link}, {end}");
         }
     }
+    let numbered = [8, 0, 0, 0, 0, 0, 1, 2];
+    assert_eq!(interface_index(276, &numbered), Some(258));
+    assert_eq!((interface_index(276, &numbered[..7]), interface_index(113, &numbered)), (None, None));
     assert_eq!(datagram(1, &ethernet(&[8, 6])), None, "ARP");
     assert_eq!(datagram(147, &HEADER), None, "a link of somebody's own");
 }
