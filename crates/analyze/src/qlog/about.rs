@@ -24,6 +24,11 @@ pub(super) fn text(value: Option<&Value>) -> Option<String> {
     }
 }
 
+/// Are times of this format counted from the event before?
+pub(super) fn is_delta(format: &Value) -> bool {
+    matches!(format.as_str(), Some("delta" | "relative_to_previous_event"))
+}
+
 impl About {
     /// Takes in a member of a trace (or of a sequence's header); those of others say nothing here.
     pub(crate) fn take(&mut self, key: &str, value: &Value) {
@@ -37,8 +42,7 @@ impl About {
                 // The name that libraries have for it who do not group.
                 let group = ["group_id", "ODCID"].into_iter().find_map(|key| text(value.get(key)));
                 self.group = group.or(self.group.take());
-                let format = value.get("time_format").and_then(Value::as_str);
-                self.is_delta = matches!(format, Some("delta" | "relative_to_previous_event"));
+                self.is_delta = value.get("time_format").is_some_and(is_delta);
             }
             _ => {}
         }

@@ -154,7 +154,8 @@ impl Analyzer {
         let name = event.get("name").and_then(Value::as_str).unwrap_or_default();
         let (category, what) = name.split_once(':').unwrap_or(("", name));
         let time_ns = event.get("time").and_then(Value::as_f64).unwrap_or(0.0) * 1e6;
-        let at_ns = if about.is_delta { self.last_ns + time_ns } else { time_ns };
+        let is_delta = event.get("time_format").map_or(about.is_delta, about::is_delta);
+        let at_ns = if is_delta { self.last_ns + time_ns } else { time_ns };
         self.last_ns = at_ns;
         let first_ns = *self.first_ns.get_or_insert(at_ns);
         self.most_ns = self.most_ns.max(at_ns - first_ns);

@@ -184,6 +184,19 @@ fn times_that_are_counted_from_the_event_before_are_added_up() {
 }
 
 #[test]
+fn an_event_may_say_for_itself_how_its_time_is_counted() {
+    let event = |time: u32, format: &str| {
+        format!(r#"{{"time":{time},"time_format":"{format}","name":"transport:packet_sent","data":{{}}}}"#)
+    };
+    let plain = r#"{"qlog_version":"0.3","trace":{}}"#;
+    let first = r#"{"time":10,"name":"transport:packet_sent","data":{}}"#;
+    let later = event(10, "relative_to_previous_event");
+    assert_eq!(found(&[plain, first, &later].join("\n")).duration_s, 0.01);
+    let delta = r#"{"qlog_version":"0.3","trace":{"common_fields":{"time_format":"delta"}}}"#;
+    assert_eq!(found(&[delta, first, &event(15, "relative_to_epoch")].join("\n")).duration_s, 0.005);
+}
+
+#[test]
 fn a_file_that_is_cut_is_read_up_to_there() {
     let whole = sequence();
     let report = found(&whole[..whole.len() - 10]);
