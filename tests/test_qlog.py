@@ -307,6 +307,9 @@ def test_a_qlog_is_told_from_a_capture_and_drawn() -> None:
     assert inside("analyze", str(run.capture)).code == 0
     Path("other.json").write_text('{"log": {}}')
     assert "not a qlog" in inside("analyze", "other.json").err
+    event = '{"time": 1e303, "name": "quic:packet_sent", "data": {}}'
+    Path("late.sqlog").write_text(f'{{"qlog_version": "0.3", "trace": {{}}}}\n{event}\n')
+    assert inside("analyze", "late.sqlog").code == 0
 
 
 def test_of_several_paths_the_one_that_most_packets_took_is_drawn() -> None:

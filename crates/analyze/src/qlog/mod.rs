@@ -24,6 +24,9 @@ use trace::Trace;
 /// How many connections are told apart.
 const MOST_CONNECTIONS: usize = 1 << 12;
 
+/// Nanoseconds of a time at most, as tables hold them: three hundred years.
+const LONGEST_NS: f64 = 9.2e18;
+
 /// Schemas and versions that are listed.
 const MOST_SCHEMAS: usize = 32;
 
@@ -153,7 +156,8 @@ impl Analyzer {
         let Some(about) = self.abouts.last() else { return };
         let name = event.get("name").and_then(Value::as_str).unwrap_or_default();
         let (category, what) = name.split_once(':').unwrap_or(("", name));
-        let time_ns = event.get("time").and_then(Value::as_f64).unwrap_or(0.0) * 1e6;
+        let time_ms = event.get("time").and_then(Value::as_f64);
+        let time_ns = time_ms.map(|ms| ms * 1e6).filter(|ns| ns.abs() <= LONGEST_NS).unwrap_or(0.0);
         let is_delta = event.get("time_format").map_or(about.is_delta, about::is_delta);
         let at_ns = if is_delta { self.last_ns + time_ns } else { time_ns };
         self.last_ns = at_ns;

@@ -197,6 +197,16 @@ fn an_event_may_say_for_itself_how_its_time_is_counted() {
 }
 
 #[test]
+fn a_time_that_none_can_be_is_0() {
+    let head = r#"{"qlog_version":"0.3","trace":{}}"#;
+    for time in ["1e303", "-1e303", "1e16"] {
+        let event = format!(r#"{{"time":{time},"name":"transport:packet_sent","data":{{}}}}"#);
+        let later = r#"{"time":10,"name":"transport:packet_sent","data":{}}"#;
+        assert_eq!(found(&[head, &event, later].join("\n")).duration_s, 0.01, "{time}");
+    }
+}
+
+#[test]
 fn a_file_that_is_cut_is_read_up_to_there() {
     let whole = sequence();
     let report = found(&whole[..whole.len() - 10]);
