@@ -13,7 +13,7 @@ from airloom.errors import UsageError
 from airloom.replay import replay
 from airloom.scenario import Scenario
 from airloom.scenario import parse as parse_text
-from tests.cli.shell import airloom
+from tests.cli.shell import airloom, inside
 
 #: A transfer over a wire that loses, and behind it one that is cut for a while.
 LOSSY = """\
@@ -142,6 +142,30 @@ def test_a_command_may_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     done = airloom("shrink", "lossy.toml", "--", "./no-such-check", "{}")
     assert (done.code, done.out) == (2, "")
     assert "./no-such-check: the test cannot be run" in done.err
+
+
+def test_a_test_that_cannot_be_written_or_decided_is_refused_before_the_first_try() -> None:
+    Path("lossy.toml").write_text(LOSSY)
+    command = ["--", "sh", "-c", "touch tried; exit 1"]
+    for words, why in (
+        (["--unless", "completion_s <= 8.0.1"], "expected a number of the summary and a bound"),
+        (["--unless", "completion_s <= e"], "expected a number of the summary and a bound"),
+        (["--out", "no/test.py", *command], "no is not there"),
+        (["--out", ".", *command], "it is a folder"),
+    ):
+        done = inside("shrink", "lossy.toml", *words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
+        assert why in done.err
+    assert not Path("tried").exists()
+
+
+def test_a_test_that_can_no_longer_be_written_is_printed() -> None:
+    Path("lossy.toml").write_text(LOSSY)
+    Path("made").mkdir()
+    done = inside("shrink", "lossy.toml", "--out", "made/test.py", "--", "sh", "-c", "rmdir made; exit 1")
+    assert done.code == 4
+    assert "def test_lossy() -> None:" in done.out
+    assert "the test is on stdout" in done.err
 
 
 def test_a_list_for_real_programs_is_shrunk_although_a_simulation_sends_nothing() -> None:

@@ -232,8 +232,9 @@ def by_command(command: Sequence[str]) -> Fails:
     return fails
 
 
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 #: `page_load_s <= 8`.
-_RULE = re.compile(r"\s*([A-Za-z0-9_.\[\]-]+)\s*(<=|>=|==|!=|<|>)\s*([-+0-9.eE]+)\s*")
+_RULE = re.compile(rf"\s*([A-Za-z0-9_.\[\]-]+)\s*(<=|>=|==|!=|<|>)\s*({_NUMBER})\s*")
 _COMPARED: dict[str, Callable[[float, float], bool]] = {**RELATIONS, "!=": operator.ne}
 
 

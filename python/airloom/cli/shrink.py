@@ -9,7 +9,7 @@ import typer
 
 from airloom.cli import common, names
 from airloom.cli.terminal import emit, interruptible, print_json, quoted, say, steps
-from airloom.errors import UsageError
+from airloom.errors import CannotWrite, UsageError
 from airloom.places import check_file
 
 
@@ -37,6 +37,9 @@ def shrink(
         raise UsageError("say when it fails: `-- COMMAND`, or --unless RULE, and not both")
     if out is not None:
         check_file(out, run)
+        if out.is_dir() or not out.parent.is_dir():
+            why = "it is a folder" if out.is_dir() else f"{out.parent} is not there"
+            raise UsageError(f"{out} cannot be written: {why}")
     overrides = common.overrides(settings or [])
     if (Path(run) / "run.json").is_file():
         from airloom.replay import scenario_of
@@ -50,8 +53,12 @@ def shrink(
     with interruptible(), steps(f"shrinking {scenario.name}", most) as step:
         found = small.shrink(scenario, fails, most=most, told=lambda tries, _: step(tries))
     test = small.as_test(found, unless, command or [])
+    refused: CannotWrite | None = None
     if out:
-        out.write_text(test)
+        try:
+            out.write_text(test, encoding="utf-8")
+        except OSError as error:
+            refused = CannotWrite(f"{quoted(out)}: {error.strerror or error}; the test is on stdout")
     if as_json:
         print_json(
             {
@@ -64,7 +71,9 @@ def shrink(
                 "test": test,
             }
         )
-    elif not out:
+    elif refused or not out:
         emit(test, end="")
+    if refused:
+        raise refused
     left = f"{len(found.parts)} of {found.before} parts are left after {found.tries} tries"
     say(f"{left}{f'; the test is in {quoted(out)}' if out else ''}")
