@@ -575,15 +575,18 @@ def test_no_file_of_a_result_and_nothing_that_is_read_is_written_over(tmp_path: 
     scenario.write_text("[hosts]\n")
     capture = tmp_path / "own.pcapng"
     capture.write_bytes((page.folder / "trace.pcapng").read_bytes())
-    before = [file.read_bytes() for file in (deck, summary, scenario, capture)]
+    table = page.folder / "packets.parquet"
+    kept = (deck, summary, scenario, capture, table)
+    before = [file.read_bytes() for file in kept]
     commands: list[list[str | Path]] = [
         ["wap", "compile", deck, "-o", deck],
         ["report", page.folder, "--out", summary],
         ["compare", page.folder, page.folder, "--html", page.folder / "pages.parquet"],
         ["compare", page.folder / "trace.pcapng", capture, "--html", capture],
         ["shrink", scenario, "--unless", "pages == 1", "--out", scenario],
+        ["analyze", page.folder / "trace.pcapng", "--trace", table],
     ]
     for words in commands:
         done = inside(*words)
         assert (done.code, done.err.count("\n")) == (2, 1), done.err
-    assert [file.read_bytes() for file in (deck, summary, scenario, capture)] == before
+    assert [file.read_bytes() for file in kept] == before

@@ -12,6 +12,7 @@ import typer
 from airloom.cli import common
 from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, say_error, waiting
 from airloom.errors import UsageError
+from airloom.places import check_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,8 +69,8 @@ def analyze(
 ) -> None:
     """Prints the connections, and the stalls of the one that is looked at closely."""
     common.check_width(width_mm, "--plot", is_drawn=plot is not None)
-    _refuse(plot, _FIGURES)
-    _refuse(trace, _ENDINGS)
+    _refuse(plot, _FIGURES, file)
+    _refuse(trace, _ENDINGS, file)
     read, show, draw = _by_kind(file, stall)
     with interruptible():
         found = waiting(f"reading {file.name}", read)
@@ -104,9 +105,12 @@ def _by_kind(file: Path, stall: float | None) -> tuple[Callable[[], Any], Callab
     return partial(qlog.analyze, file), qlogs.show, qlogs.draw
 
 
-def _refuse(path: Path | None, endings: set[str]) -> None:
-    if path is not None and path.suffix not in endings:
+def _refuse(path: Path | None, endings: set[str], file: Path) -> None:
+    if path is None:
+        return
+    if path.suffix not in endings:
         raise UsageError(f"{path}: its name has to end in {', '.join(sorted(endings))}")
+    check_file(path, file)
 
 
 def _chosen(found: CaptureAnalysis, connection: int | None) -> tuple[int, int]:
