@@ -54,29 +54,25 @@ pub fn datagram(link: u16, frame: &[u8]) -> Option<&[u8]> {
         RAW | RAW_BSD | RAW_OPENBSD | IPV4 | IPV6 => frame,
         // A number of the system that captured, in its order of octets: the datagram says what it is.
         NULL | LOOP => frame.get(4..)?,
-        ETHERNET => typed(frame, 12)?,
-        LINUX_SLL => typed(frame, 14)?,
-        LINUX_SLL2 => match two(frame, 0)? {
-            IS_IPV4 | IS_IPV6 => frame.get(20..)?,
-            _ => return None,
-        },
+        ETHERNET => typed(two(frame, 12)?, frame.get(14..)?)?,
+        LINUX_SLL => typed(two(frame, 14)?, frame.get(16..)?)?,
+        LINUX_SLL2 => typed(two(frame, 0)?, frame.get(20..)?)?,
         PPP | PPP_HDLC => ppp(frame)?,
         _ => return None,
     };
     matches!(found.first()? >> 4, 4 | 6).then_some(found)
 }
 
-/// Behind an EtherType at this place, and tags.
-fn typed(frame: &[u8], mut at: usize) -> Option<&[u8]> {
-    loop {
-        let kind = two(frame, at)?;
-        match kind {
-            IS_IPV4 | IS_IPV6 => return frame.get(at + 2..),
-            // Six octets of PPPoE (RFC 2516 4), then PPP.
-            IS_PPPOE => return ppp(frame.get(at + 8..)?),
-            _ if TAGS.contains(&kind) => at += 4,
-            _ => return None,
-        }
+/// What is of this EtherType, and behind tags.
+fn typed(mut kind: u16, mut octets: &[u8]) -> Option<&[u8]> {
+    while TAGS.contains(&kind) {
+        (kind, octets) = (two(octets, 2)?, octets.get(4..)?);
+    }
+    match kind {
+        IS_IPV4 | IS_IPV6 => Some(octets),
+        // Six octets of PPPoE (RFC 2516 4), then PPP.
+        IS_PPPOE => ppp(octets.get(6..)?),
+        _ => None,
     }
 }
 

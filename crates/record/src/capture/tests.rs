@@ -214,6 +214,8 @@ fn the_datagram_is_found_behind_what_links_put_before_it() {
         (50, behind(&[0xFF, 3, 0, 0x21])),
         (113, behind(&[&[0; 14][..], &[8, 0]].concat())),
         (276, behind(&[&[8, 0][..], &[0; 18]].concat())),
+        (276, behind(&[&[0x81, 0][..], &[0; 18], &[0, 5, 8, 0]].concat())),
+        (276, behind(&[&[0x88, 0x64][..], &[0; 18], &[0x11, 0, 0, 1, 0, 22, 0, 0x21]].concat())),
     ] {
         assert_eq!(datagram(link, &frame), Some(&HEADER[..]), "{link}");
         for end in 0..frame.len() - HEADER.len() {
