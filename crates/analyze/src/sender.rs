@@ -230,7 +230,7 @@ impl Sender {
             Kind::OutOfOrder => self.counts.out_of_order += 1,
             Kind::New => {}
             Kind::Again { cause, needless } => {
-                self.sent_again(cause, at_ns);
+                self.sent_again(cause, at_ns, begin);
                 self.counts.filled += u64::from(self.is_hole(data, segment.payload));
                 self.counts.needless += u64::from(needless);
                 if !needless && self.doubt.is_none() {
@@ -330,7 +330,7 @@ impl Sender {
         self.duplicates >= DUPLICATES || self.sacked.end().is_some_and(|sacked| sacked > end)
     }
 
-    fn sent_again(&mut self, cause: Cause, at_ns: u64) {
+    fn sent_again(&mut self, cause: Cause, at_ns: u64, begin: u64) {
         let is_under_way = self.recovery.as_ref().is_some_and(|r| self.acked < r.point && r.cause == cause);
         // While nothing is answered each further transmission is a timeout of its own.
         let is_new =
@@ -345,7 +345,9 @@ impl Sender {
                 self.counts.timeouts += u64::from(is_new);
             }
         }
-        if is_new {
+        // A tail loss probe is the last segment: what its answer reports to be missing before it is sent again by that (RFC 8985 7).
+        let is_probe = cause == Cause::Timer && begin > self.acked;
+        if is_new && !is_probe {
             self.recovery = Some(Recovery { cause, point: self.end });
         }
     }

@@ -661,6 +661,21 @@ fn near_the_receiver_a_hole_is_reported_at_once_and_sent_again_a_round_trip_late
 }
 
 #[test]
+fn rfc_8985_7_what_the_answer_to_a_tail_loss_probe_reports_is_sent_again_by_the_answer() {
+    let mut s = Script::begun();
+    (0..8).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    // The last four were lost.
+    s.ack(201.0, 0, 4001);
+    s.data(401.0, 0, 7001, 1000);
+    s.sacked(501.0, 0, 4001, (7001, 8001));
+    (4..7).for_each(|n| s.data(501.1, 0, 1 + 1000 * n, 1000));
+    s.ack(601.0, 0, 8001);
+    let side = s.client();
+    assert_eq!((side.timer_retransmissions, side.fast_retransmissions), (Some(1), Some(3)));
+    assert_eq!((side.timeouts, side.fast_recoveries), (Some(1), Some(1)));
+}
+
+#[test]
 fn a_syn_that_was_sent_again_makes_no_long_round_trip() {
     // When SYNs, their answers and the third segment were seen: both times in seconds.
     let times = |syns: &[f64], answers: &[f64], third: f64| {
