@@ -468,8 +468,8 @@ impl Sender {
         let is_of_first = match (doubt.stamp, echoed) {
             (Some(sent), Some(echoed)) => (echoed.wrapping_sub(sent) as i32) < 0,
             _ => {
-                let since = segment.at_ns.saturating_sub(doubt.sent_ns);
-                self.rtt.least().is_some_and(|least| since < least / 4 * 3)
+                let since = segment.at_ns.checked_sub(doubt.sent_ns);
+                self.rtt.least().zip(since).is_some_and(|(least, since)| since < least / 4 * 3)
             }
         };
         self.counts.needless += u64::from(is_of_first);
@@ -481,8 +481,10 @@ impl Sender {
             newest = Some((one.sent_ns, one.is_again));
             self.waiting.pop_front();
         }
-        if let Some((sent_ns, false)) = newest {
-            let took = at_ns.saturating_sub(sent_ns);
+        // A clock that was set back meanwhile measures nothing.
+        if let Some((sent_ns, false)) = newest
+            && let Some(took) = at_ns.checked_sub(sent_ns)
+        {
             self.rtt.push(took);
             let least = self.round_trip_ns.unwrap_or(u64::MAX);
             // Near the receiver this is no round trip: that of the handshake then stays the larger one.

@@ -230,6 +230,22 @@ fn what_was_on_its_way_all_the_time_was_sent_again_needlessly() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_makes_no_round_trip_of_0() {
+    let mut s = Script::begun();
+    s.data(1101.0, 0, 1, 1000);
+    s.ack(1201.0, 0, 1001);
+    s.data(1202.0, 0, 1001, 1000);
+    // By a second.
+    s.ack(302.0, 0, 2001);
+    s.data(303.0, 0, 2001, 1000);
+    s.data(1703.0, 0, 2001, 1000);
+    s.ack(803.0, 0, 3001);
+    let side = s.client();
+    assert_eq!((side.rtt.count, side.rtt.min_s, side.seen_from), (2, Some(0.1), Viewpoint::Sender));
+    assert_eq!((side.retransmissions, side.needless_retransmissions), (1, Some(0)));
+}
+
+#[test]
 fn what_was_overtaken_was_not_sent_again() {
     let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
