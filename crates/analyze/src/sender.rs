@@ -391,7 +391,8 @@ impl Sender {
             self.acked = ack;
             self.sacked.remove_below(ack);
             self.holes = self.holes.split_off(&ack);
-            self.duplicates = 0;
+            // An answer to a SYN with data that acknowledges the SYN alone reports a loss, too (RFC 7413 4.2.2).
+            self.duplicates = if flags.has(Flags::SYN) && ack < self.end { DUPLICATES } else { 0 };
             if ack == self.end {
                 self.idle_since_ns = Some(at_ns);
             }

@@ -715,6 +715,18 @@ fn a_syn_that_was_sent_again_makes_no_long_round_trip() {
 }
 
 #[test]
+fn rfc_7413_4_2_2_data_of_a_syn_that_was_not_taken_is_sent_again_by_no_timer() {
+    let mut s = Script::new();
+    s.segment(0.0, 0, Flags::SYN, 0, None, 500, With::default());
+    s.segment(100.0, 1, Flags::SYN, 0, Some(1), 0, With::default());
+    s.data(100.1, 0, 1, 500);
+    s.ack(200.1, 0, 501);
+    let side = s.client();
+    assert_eq!((side.retransmissions, side.fast_retransmissions, side.timeouts), (1, Some(1), Some(0)));
+    assert_eq!((side.unique_octets, side.unseen_octets), (500, 0));
+}
+
+#[test]
 fn a_handshake_has_three_segments_with_or_without_options() {
     let mut s = Script::begun();
     for (_, octets) in &mut s.frames[..2] {
