@@ -131,11 +131,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> Iterator[None]:
     """A test that has only the mark uses the fixture."""
+    uses = pytest.mark.usefixtures("airloom")
     function = getattr(obj, "__func__", obj)
-    if inspect.isfunction(function):
-        marks = [*collector.iter_markers("airloom"), *getattr(function, "pytestmark", ())]
-        if any(mark.name == "airloom" for mark in marks):
-            pytest.mark.usefixtures("airloom")(function)
+    if inspect.isfunction(function) and any(mark.name == "airloom" for mark in getattr(function, "pytestmark", ())):
+        uses(function)
+    # Not in its functions: other classes and modules without the mark may have the same ones.
+    if collector.get_closest_marker("airloom") and uses.mark not in collector.iter_markers("usefixtures"):
+        collector.add_marker(uses)
     return (yield)
 
 

@@ -81,6 +81,29 @@ def test_a_mark_runs_a_test_once_per_link_and_needs_no_fixture(user: User) -> No
     assert "test_without_the_fixture[wireline] PASSED" in said
 
 
+CLASSES = """\
+import pytest
+
+class Checks:
+    def test_page(self):
+        pass
+
+@pytest.mark.FIXTURE("umts-hsdpa")
+class TestLink(Checks):
+    pass
+
+class TestPlain(Checks):
+    pass
+"""
+
+
+def test_the_mark_of_a_class_is_not_that_of_others_with_the_same_test(tmp_path: Path) -> None:
+    user = User("root", [sys.executable], dict(os.environ), tmp_path)
+    code, said = run(user, CLASSES, "--collect-only", "-q")
+    assert code == 0, said
+    assert {"test_it.py::TestLink::test_page[umts-hsdpa]", "test_it.py::TestPlain::test_page"} <= {*said.splitlines()}
+
+
 SERVED = """\
 import http.server, json, subprocess, sys, time, urllib.request
 import airloom as al
