@@ -11,6 +11,7 @@ started anew at the very beginning (`--airloom-reexec`).
 from __future__ import annotations
 
 import fnmatch
+import glob
 import inspect
 import os
 import re
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
     from airloom.pytest_links import TestLink
 
 #: A test or a fixture that asks for a link.
-_ASKS = re.compile(rb"mark\s*\.\s*airloom\b|def\s[^:]*[(,]\s*airloom\s*[,):]|usefixtures\([^)]*[\"']airloom[\"']")
+_ASKS = re.compile(
+    rb"mark\s*\.\s*airloom\b"
+    rb"|def\s[^(\n]*\((?:(?!\)\s*(?:->|:))[\s\S])*?(?<=[\s(,])airloom\s*[,):]"
+    rb"|usefixtures\([^)]*[\"']airloom[\"']"
+)
 #: Set where it was tried: nobody begins anew for ever. Empty, or why it was refused.
 BEGAN_ANEW = "AIRLOOM_PYTESTBEGAN_ANEW"
 #: The link of a test that names none, and of which the command line says nothing.
@@ -97,19 +102,25 @@ def _begin_anew() -> None:
 
 def _any_asks(config: pytest.Config) -> bool:
     """Does a test file ask for a link? What pytest would not look into is not looked into."""
-    given = config.known_args_namespace.file_or_dir or config.getini("testpaths") or ["."]
     ignored = config.getini("norecursedirs")
-    for word in given:
-        place = Path(config.invocation_params.dir, str(word).split("::")[0])
-        if place.is_file():
-            if _asks(place):
-                return True
-            continue
+    for place in _places(config):
+        above = [folder / "conftest.py" for folder in place.parents if folder.is_relative_to(config.rootpath)]
+        if any(map(_asks, [place, *above])):
+            return True
         for folder, inside, files in os.walk(place):
             inside[:] = [n for n in inside if not any(fnmatch.fnmatch(n, each) for each in ignored) and n != "venv"]
             if any(_asks(Path(folder, file)) for file in files if file.endswith(".py")):
                 return True
     return False
+
+
+def _places(config: pytest.Config) -> list[Path]:
+    """Files and folders in which pytest looks for tests; `testpaths` counts where pytest is called in its root."""
+    here = config.invocation_params.dir
+    words = [str(word).split("::")[0] for word in config.known_args_namespace.file_or_dir]
+    if not words and here == config.rootpath:
+        words = [each for path in config.getini("testpaths") for each in glob.glob(path, root_dir=here, recursive=True)]
+    return [Path(os.path.abspath(here / word)) for word in words or ["."]]
 
 
 def _asks(file: Path) -> bool:

@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from airloom.pytest_plugin import _any_asks
 from tests import documents
 from tests.conftest import needs, needs_laboratory
 from tests.emulate.rights import User, ourselves, plain
@@ -102,6 +105,51 @@ def test_the_mark_of_a_class_is_not_that_of_others_with_the_same_test(tmp_path: 
     code, said = run(user, CLASSES, "--collect-only", "-q")
     assert code == 0, said
     assert {"test_it.py::TestLink::test_page[umts-hsdpa]", "test_it.py::TestPlain::test_page"} <= {*said.splitlines()}
+
+
+def asks(root: Path, *given: str, here: Path | None = None, testpaths: tuple[str, ...] = ()) -> bool:
+    """Is pytest started anew, where it is not root's?"""
+    config: Any = SimpleNamespace(
+        rootpath=root,
+        invocation_params=SimpleNamespace(dir=here or root),
+        known_args_namespace=SimpleNamespace(file_or_dir=[*given]),
+        getini={"testpaths": [*testpaths], "norecursedirs": []}.__getitem__,
+    )
+    return _any_asks(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("def test_it(FIXTURE): ...", True),
+        ("def test_it(tmp_path: Path, FIXTURE: TestLink) -> None: ...", True),
+        ("def test_it(\n    page: Annotated[Page, of((1, 2))],\n    *,\n    FIXTURE,\n): ...", True),
+        ("def test_it(tmp_path: Path) -> None:\n    print(tmp_path, FIXTURE)", False),
+        ("def helper(link: FIXTURE.Link): ...", False),
+    ],
+)
+def test_a_test_asks_for_a_link_by_a_parameter_whatever_is_said_of_the_others(
+    tmp_path: Path, text: str, does: bool
+) -> None:
+    (tmp_path / "test_it.py").write_text(text.replace("FIXTURE", "airloom"))
+    assert asks(tmp_path, "test_it.py::test_it") is does
+
+
+def test_a_fixture_above_a_test_asks_for_a_link_too(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text("def page(FIXTURE): ...".replace("FIXTURE", "airloom"))
+    (tmp_path / "tests" / "test_it.py").write_text("def test_it(page): ...")
+    assert asks(tmp_path, "tests/test_it.py")
+
+
+def test_testpaths_are_patterns_and_count_in_the_root_alone(tmp_path: Path) -> None:
+    place = tmp_path / "src" / "one" / "tests"
+    place.mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    (place / "test_it.py").write_text("def test_it(FIXTURE): ...".replace("FIXTURE", "airloom"))
+    assert asks(tmp_path, testpaths=("src/*/tests",))
+    assert asks(tmp_path, here=place, testpaths=("tests",))
+    assert not asks(tmp_path, testpaths=("docs",))
 
 
 SERVED = """\
