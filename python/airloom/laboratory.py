@@ -288,7 +288,7 @@ class Program:
                     setattr(self, ("stdin", "stdout", "stderr")[number], file)
                 else:
                     given.append(what if isinstance(what, int) else what.fileno())
-            variables = list((os.environb if env is None else {k.encode(): v.encode() for k, v in env.items()}).items())
+            variables = [(os.fsencode(k), os.fsencode(v)) for k, v in (os.environ if env is None else env).items()]
             self._core = core.start(host, words, variables, (given[0], given[1], given[2]))
         except BaseException:
             for file_ in (self.stdin, self.stdout, self.stderr):

@@ -1,6 +1,7 @@
 """Everything as root, as a plain user, and as one with three capabilities."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,8 @@ def test_programs_of_a_laboratory_are_like_those_of_subprocess() -> None:
             program.terminate()
             assert program.wait(60) == -15
         assert [link.run(f"exit {code}").returncode for code in (7, 129, 255)] == [7, 129, 255]
+        shown = link.run(["printenv", "X"], env={**os.environ, "X": "\udcff"}, capture_output=True)
+        assert shown.stdout == b"\xff\n"
         with pytest.raises(DriveError, match="no-such-program"):
             link.run(["no-such-program"])
     assert link.summary["valid"] in (0, 1)
