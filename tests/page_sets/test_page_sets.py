@@ -116,6 +116,37 @@ def test_sizes_are_what_was_transferred_where_chromium_knows_no_bodies(tmp_path:
     assert [o.size for o in page.objects] == [12_000, 11_800, 0, 50_000, 50_000, 50_000, 0]
 
 
+def test_what_a_script_asks_for_is_named_by_the_script(tmp_path: Path) -> None:
+    def frames(*urls: str, **more: object) -> dict[str, object]:
+        return {"callFrames": [{"url": url} for url in urls], **more}
+
+    entries = [
+        entry("http://origin/", 3_000, "text/html"),
+        entry("http://origin/a.js", 500),
+        entry("http://origin/b.js", 500),
+        entry("http://origin/c", 9, _initiator={"type": "script", "stack": frames("", "http://origin/a.js")}),
+        entry(
+            "http://origin/d",
+            9,
+            _initiator={"type": "script", "stack": frames("http://x/", parent=frames("http://origin/b.js"))},
+        ),
+        entry("http://origin/e", 9, _initiator={"type": "script", "stack": frames()}),
+    ]
+    (page,) = page_sets.from_har(har(tmp_path / "visit.har", entries)).pages
+    assert [o.after for o in page.objects] == [None, None, None, 1, 2, None]
+
+
+def test_what_was_as_it_is_has_the_size_that_the_page_has(tmp_path: Path) -> None:
+    def kept(url: str, size: int) -> dict[str, object]:
+        told = entry(url, 0)
+        told["response"] = {"status": 304, "bodySize": 0, "content": {"size": size}, "_transferSize": 150}
+        return told
+
+    entries = [kept("http://origin/", 50_000), entry("http://origin/a.css", 500), kept("http://origin/nothing", 0)]
+    (page,) = page_sets.from_har(har(tmp_path / "visit.har", entries)).pages
+    assert [(o.path, o.size) for o in page.objects] == [("/", 50_000), ("/a.css", 500)]
+
+
 def test_requests_of_a_har_file_stand_in_the_order_of_their_times(tmp_path: Path) -> None:
     times = {
         "/third": "2024-05-01T10:00:00.5Z",

@@ -49,7 +49,8 @@ def _page(title: str, entries: list[Mapping[str, Any]], one_server: bool) -> Pag
     for entry in sorted(entries, key=_begun):
         url, answer = str(entry["request"]["url"]), entry["response"]
         address = urlsplit(url)
-        is_there = 200 <= int(answer["status"]) < 300
+        status = int(answer["status"])
+        is_there = 200 <= status < 300 or (status == 304 and _content(answer) > 0)
         if address.scheme not in ("http", "https") or not is_there or url in places:
             continue
         place = f"{address.path or '/'}{'?' + address.query if address.query else ''}"
@@ -85,20 +86,34 @@ def _server(address: SplitResult) -> str | None:
 def _size(answer: Mapping[str, Any]) -> int:
     """Octets of the body as it was transferred."""
     body, head = answer.get("bodySize"), answer.get("headersSize")
-    both, content = answer.get("_transferSize"), answer.get("content", {}).get("size")
-    # What came from a cache had no octet on the wire, and has a size.
-    is_cached = both is not None and int(both) == 0 and content is not None and int(content) > 0
+    both, content = answer.get("_transferSize"), _content(answer)
+    # What came from a cache had no octet on the wire, and has a size; what is there as it was (304) had no body.
+    if int(answer["status"]) == 304:
+        return content
+    is_cached = both is not None and int(both) == 0 and content > 0
     if body is not None and int(body) >= 0 and not (is_cached and int(body) == 0):
         return int(body)
     # Chromium knows that of HTTP/2 and HTTP/3 with the head alone.
     if both is not None and int(both) > 0:
         return max(0, int(both) - max(0, int(head or 0)))
-    if content is not None and int(content) >= 0:
-        return int(content)
+    if content >= 0:
+        return content
     raise ValueError("an answer without a size")
 
 
+def _content(answer: Mapping[str, Any]) -> int:
+    """Octets of the body as the page has it; -1 where the file does not say."""
+    size = answer.get("content", {}).get("size")
+    return -1 if size is None else int(size)
+
+
 def _named_by(entry: Mapping[str, Any], places: Mapping[str, int]) -> int | None:
-    """The object that names it, where the browser said so and it is on the page."""
+    """The object that names it, where the browser said so and it is on the page; scripts are in a stack."""
     said = entry.get("_initiator")
-    return places.get(str(said.get("url", ""))) if isinstance(said, Mapping) else None
+    if not isinstance(said, Mapping):
+        return None
+    urls, stack = [str(said.get("url", ""))], said.get("stack")
+    while isinstance(stack, Mapping):
+        urls += [str(frame.get("url", "")) for frame in stack.get("callFrames") or []]
+        stack = stack.get("parent")
+    return next((places[url] for url in urls if url in places), None)
