@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 from urllib.request import urlopen
 
 import polars as pl
@@ -22,7 +22,7 @@ import pytest
 
 import airloom as al
 from airloom import tables
-from airloom.errors import UsageError
+from airloom.errors import RunError, UsageError
 from airloom.page_load import load_page
 from airloom.page_load.folder import LoadFolder
 from airloom.page_load.link_events import link_events, phases
@@ -174,6 +174,21 @@ def test_the_clocks_meet_at_the_mark_and_not_at_a_datagram_that_left_before(tmp_
     seen = {"error": None, "origin": 0.0, "marked": 0.0, "load": 60_000.0}
     loaded = SimpleNamespace(folder=tmp_path, seen=seen, page_s=60.0)
     assert link_events(cast(Loaded, loaded)).sent == 28
+
+
+@pytest.mark.emulate
+def test_a_browser_that_hangs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_browser()
+    run = al.Lab.run
+
+    def hung(lab: al.Lab, words: list[str], **more: Any) -> subprocess.CompletedProcess[Any]:
+        if "airloom.page_load.browser" in words:
+            raise subprocess.TimeoutExpired(words, more["timeout"])
+        return run(lab, words, **more)
+
+    monkeypatch.setattr(al.Lab, "run", hung)
+    with pytest.raises(RunError, match="it hung for 121 s"):
+        load_page("http://origin/", "wireline", "none", tmp_path / "load", timeout_s=1)
 
 
 @pytest.mark.emulate

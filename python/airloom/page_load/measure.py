@@ -158,14 +158,17 @@ def load_page(
             wait_for(laboratory, "gateway", str(PORT + number))
         words = interpreter.python("-m", "airloom.page_load.browser")
         began = time.time()
-        done = laboratory.run(
-            words,
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            timeout=timeout_s + 120,
-            env={**os.environ, "TMPDIR": temporary},
-        )
+        try:
+            done = laboratory.run(
+                words,
+                input=json.dumps(job),
+                capture_output=True,
+                text=True,
+                timeout=timeout_s + 120,
+                env={**os.environ, "TMPDIR": temporary},
+            )
+        except subprocess.TimeoutExpired as hung:
+            raise RunError(f"the browser did not come to its end: it hung for {hung.timeout:.0f} s") from None
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise RunError(f"the browser did not come to its end: {last}")
