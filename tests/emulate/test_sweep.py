@@ -79,6 +79,14 @@ def test_a_command_that_is_not_there_fails_every_run_and_is_said(capsys: pytest.
     assert "Traceback" not in said.err
 
 
+def test_a_command_may_write_what_is_no_text() -> None:
+    Path("real.toml").write_text(FETCH)
+    words = ["sweep", "real.toml", "--emulate", "--seeds", "1", "--out", "s", "--", "sh", "-c", r"printf '\377'"]
+    assert call(words) in (0, 4)
+    (error,) = al.SweepResults("s").all_runs["error"]
+    assert error is None or error.startswith("not valid: ")
+
+
 def test_a_signal_ends_the_emulations_that_are_under_way() -> None:
     Path("real.toml").write_text(FETCH)
     words = ["sweep", "real.toml", "--emulate", "--seeds", "1..40", "--out", "s"]

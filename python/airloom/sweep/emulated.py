@@ -71,8 +71,9 @@ class Emulated(OneByOne):
     def _carry_out(self, words: list[str]) -> tuple[int, str, str]:
         """Exit code, stdout and stderr. Ctrl-C in the terminal reaches it through `stop`."""
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        # Whatever octets the command writes.
         with subprocess.Popen(
-            words, stdin=nothing, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+            words, stdin=nothing, stdout=pipe, stderr=pipe, text=True, errors="replace", start_new_session=True
         ) as process:
             self._under_way.add(process)
             try:
