@@ -2,6 +2,7 @@
 
 import random
 import socket
+import struct
 import threading
 import time
 from types import SimpleNamespace
@@ -93,4 +94,29 @@ def test_a_toxic_that_is_added_again_begins_anew_on_connections_that_are_open(mo
     now = 21.0
     assert [*due, pump._is_due(found)] == [False, False, False, False, True]
     for end in ends:
+        end.close()
+
+
+def _connected() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.create_connection(listener.getsockname())
+        far, _ = listener.accept()
+    return near, far
+
+
+def test_a_client_that_breaks_off_is_not_sent_the_rest_in_slices() -> None:
+    toxics = Toxics()
+    slices = {"average_size": 1, "delay": 1_000_000}
+    toxics.put(Toxic.read({"type": "slicer", "attributes": slices}), is_new=True)
+    (client, of_client), (of_upstream, upstream) = _connected(), _connected()
+    relayed = (of_client, of_upstream, toxics, random.Random(0))
+    relaying = threading.Thread(target=relay._both_ways, args=relayed, daemon=True)
+    relaying.start()
+    upstream.sendall(bytes(1000))
+    assert client.recv(1) == b"\0"
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    relaying.join(60)
+    assert not relaying.is_alive()
+    for end in (of_client, of_upstream, upstream):
         end.close()

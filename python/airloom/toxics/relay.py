@@ -211,11 +211,11 @@ class _Pump:
             self._send(octets)
         for toxic in slicers[:1]:
             size, variation = toxic.attributes["average_size"], toxic.attributes["size_variation"]
-            while octets:
+            while octets and not self._broken.is_set():
                 length = max(1, int(size + self._random.uniform(-variation, variation))) if size else len(octets)
                 self._send(octets[:length])
                 octets = octets[length:]
-                time.sleep(min(toxic.attributes["delay"] / 1e6, 1.0))
+                self._broken.wait(min(toxic.attributes["delay"] / 1e6, 1.0))
 
     def _send(self, octets: bytes) -> None:
         self._sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
