@@ -155,12 +155,12 @@ pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
     Ok(())
 }
 
-/// The link's name, if a device can have it.
+/// The link's name, if a device can have it; else one that no link can have given it.
 fn device_name(link: &str, n: usize) -> String {
     let fits = (1..=15).contains(&link.len())
         && link.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
         && !["lo", ".", "..", "all", "default", UPLINK, LAN].contains(&link);
-    if fits { link.to_owned() } else { format!("link{n}") }
+    if fits { link.to_owned() } else { format!("link~{n}") }
 }
 
 #[cfg(test)]
@@ -170,8 +170,9 @@ mod tests {
     #[test]
     fn a_device_is_named_after_its_link_where_that_is_possible() {
         assert_eq!(device_name("radio", 0), "radio");
-        assert_eq!(device_name("a-link-with-a-long-name", 2), "link2");
-        assert_eq!(device_name("lo", 1), "link1");
-        assert_eq!(device_name("with space", 1), "link1");
+        assert_eq!(device_name("a-link-with-a-long-name", 2), "link~2");
+        assert_eq!(device_name("lo", 1), "link~1");
+        assert_eq!(device_name("with space", 1), "link~1");
+        assert_eq!(device_name("link1", 0), "link1");
     }
 }
