@@ -13,7 +13,7 @@ import pytest
 import airloom as al
 from airloom.control import Control
 from airloom.toxics import link as links
-from airloom.toxics import relay
+from airloom.toxics import proxies, relay
 from airloom.toxics.link import LinkToxics
 from airloom.toxics.toxic import Refused, Toxic, Toxics
 
@@ -95,6 +95,20 @@ def test_a_toxic_that_is_added_again_begins_anew_on_connections_that_are_open(mo
     assert [*due, pump._is_due(found)] == [False, False, False, False, True]
     for end in ends:
         end.close()
+
+
+@pytest.mark.parametrize("number", [pytest.param(10**400, id="10**400"), -1, float("inf"), float("nan"), True, "1"])
+def test_attributes_are_numbers_that_make_sense(number: object) -> None:
+    with pytest.raises(Refused, match="latency is a number") as refused:
+        Toxic.read({"type": "latency", "attributes": {"latency": number}})
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("address", ["a..b:80", "\udcff:80", "a:65536", "a:b", "80"])
+def test_what_cannot_be_an_address_is_refused(address: str) -> None:
+    with pytest.raises(Refused, match="expected HOST:PORT") as refused:
+        proxies._address(address, "listen")
+    assert refused.value.status == 400
 
 
 def _connected() -> tuple[socket.socket, socket.socket]:

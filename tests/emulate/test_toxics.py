@@ -317,6 +317,7 @@ def test_pages_of_other_places_and_bad_requests_are_refused(served: str) -> None
     for body in (b"{", b"[" * 100_000, b"7", b'{"name": 3, "upstream": "a:1"}', b'{"name": "a/b", "upstream": "a:1"}'):
         assert call("POST", served, "/proxies", body)[0] == 400
     assert call("POST", served, "/proxies", {"name": "a", "upstream": "nowhere"})[0] == 400
+    assert call("POST", served, "/proxies", {"name": "a", "listen": "a..b:80", "upstream": "a:1"})[0] == 400
     with pytest.raises(ValueError, match="Expecting value"):  # no call of toxiproxy, and no JSON
         call("PUT", served, "/proxies", {})
 

@@ -105,8 +105,12 @@ class Proxy:
 
 def _address(text: str, what: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
-    if not colon or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        raise Refused(400, f"{what} {text!r}: expected HOST:PORT")
+    try:
+        host.encode("idna")  # as whoever looks it up does
+        if not colon or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+            raise ValueError
+    except ValueError:
+        raise Refused(400, f"{what} {text!r}: expected HOST:PORT") from None
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -127,7 +131,7 @@ def _numeric(listen: str) -> str:
     """
     try:
         return _written(*_resolved(*_address(listen, "listen"))[4][:2])
-    except (OSError, UnicodeError):
+    except OSError:
         return listen
 
 
