@@ -31,6 +31,7 @@ def test_the_version_is_that_of_the_module_that_is_here_or_what_the_file_says(tm
     said = 'version = "7"\n'
     assert written(tmp_path, f'module = "pytest"\n{said}{role}').version == pytest.__version__
     assert written(tmp_path, f'module = "not_here"\n{said}{role}').version == "7"
+    assert written(tmp_path, f'module = "not_here.endpoint"\n{said}{role}').version == "7"
     assert written(tmp_path, role).version == ""
 
 

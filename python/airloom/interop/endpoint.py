@@ -93,7 +93,11 @@ class Endpoint(NamedTuple):
 
     def _is_here(self) -> bool:
         """Has this interpreter its module?"""
-        return "module" in self.table and importlib.util.find_spec(str(self.table["module"])) is not None
+        if "module" in self.table:
+            # Of a module in a package the package is imported.
+            with contextlib.suppress(ImportError):
+                return importlib.util.find_spec(str(self.table["module"])) is not None
+        return False
 
     def prepare(self, say: Callable[[str], None]) -> None:
         """Builds it, if that was not done before; `Unsupported` says what is missing."""
