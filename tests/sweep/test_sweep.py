@@ -20,6 +20,7 @@ from airloom.errors import Interrupted, RunError, UsageError
 from airloom.scenario import Scenario, for_bearer
 from airloom.sweep import work
 from airloom.sweep.axes import COLUMNS, axis
+from tests.sweep.conftest import FETCH
 
 LOSS = "links.wire.loss"
 
@@ -39,6 +40,13 @@ def test_a_sweep_is_a_table_with_a_row_per_run(fetch: Scenario) -> None:
     assert results.pages.height == 12
     assert results.failures.is_empty()
     assert not (results.folder / "parts").exists()
+
+
+def test_a_sweep_that_was_begun_on_another_day_goes_on_whatever_its_file_is_called() -> None:
+    Path("a[1].toml").write_text(FETCH)
+    sweep = al.load("a[1].toml").sweep(seeds="1..2")
+    begun = sweep.run().folder.rename(f"runs/2020-01-01-a[1]-{sweep.sweep_id}")
+    assert sweep.run().folder == begun
 
 
 def test_a_run_of_a_sweep_is_the_run_alone(fetch: Scenario) -> None:

@@ -19,6 +19,7 @@ interrupted, their octets are the same. Everything is written under a temporary 
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -49,7 +50,7 @@ LEADING = ("run_id", "status", "error")
 
 def default_place(name: str, identity: str) -> Path:
     """`runs/<date>-<name>-<sweep-id>`; the folder of an earlier day if the same sweep was begun then."""
-    begun = sorted(Path("runs").glob(f"*-{name}-{identity}/{MANIFEST}"))
+    begun = sorted(Path("runs").glob(f"*-{glob.escape(name)}-{identity}/{MANIFEST}"))
     return begun[-1].parent if begun else places.default_place(name, identity)
 
 
