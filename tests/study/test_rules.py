@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from airloom.errors import UsageError
-from airloom.study import claims, exact, jackknifed, pair, rules, value
+from airloom.study import Grid, claims, exact, jackknifed, pair, rules, value
 from airloom.study.claims import Claim
 from airloom.study.rules import Evidence, Result, Setting
 from tests.study.test_files import PAPER
@@ -104,6 +104,25 @@ def test_what_is_no_mean_has_an_interval_all_the_same() -> None:
 def test_one_seed_decides_nothing() -> None:
     assert judged(claim(**VALUE), value([10.0], "s")).verdict == "unclear"
     assert judged(claim(**VALUE, runs=3), value([99_999.0], "s")).verdict == "unclear", "nor may it be compatible"
+
+
+@pytest.mark.parametrize(
+    ("number", "points", "seeds", "low", "high", "verdict"),
+    [
+        (33 / 35, 6, 2, 0.8947, 0.9910, "unclear"),
+        (1.0, 6, 3, 0.9596, 1.0, "holds"),
+        (1.0, 5, 3, 0.9292, 1.0, "unclear"),
+        (0.6, 6, 3, 0.5596, 0.6404, "differs"),
+    ],
+)
+def test_seeds_that_agree_on_one_of_few_values_leave_room_for_the_next_one(
+    number: float, points: int, seeds: int, low: float, high: float, verdict: str
+) -> None:
+    """Rank correlations of so many points, such as 1 and 0.943 of six."""
+    grid = Grid(12 / (points * (points**2 - 1)), -1.0, 1.0)
+    found = judged(claim(kind="s", statistic="rank correlation", at_least=0.95), value([number] * seeds, "", grid))
+    assert found.verdict == verdict
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_bounds_on_one_side() -> None:

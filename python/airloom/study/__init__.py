@@ -17,12 +17,13 @@ studies/<name>/                         the data: no protocol code, no typed ver
 from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.drawing import StudyFigure, StudyTable
 from airloom.study.folder import Computation, Study, at_default, names, open_study
-from airloom.study.rules import Evidence, Numbers, Pair, Setting, Value, exact, jackknifed, pair, value
+from airloom.study.rules import Evidence, Grid, Numbers, Pair, Setting, Value, exact, jackknifed, pair, value
 
 __all__ = [
     "Computation",
     "Data",
     "Evidence",
+    "Grid",
     "NotMade",
     "NotSwept",
     "Numbers",

@@ -39,12 +39,21 @@ _WHOLE = (DIFFERS, NOT_COVERED, UNCLEAR, COMPATIBLE, FITTED, HOLDS)
 Numbers = NDArray[np.float64]
 
 
+class Grid(NamedTuple):
+    """The values that a seed can have, where they are few: so far apart, on a scale with two ends."""
+
+    step: float
+    least: float
+    most: float
+
+
 class Value(NamedTuple):
     """A number measured once per seed; or an exact one, which has no interval."""
 
     samples: Numbers
     unit: str
     is_exact: bool = False
+    grid: Grid | None = None
 
 
 class Pair(NamedTuple):
@@ -65,9 +74,12 @@ class Setting(NamedTuple):
 Evidence = Value | Pair | Setting
 
 
-def value(samples: ArrayLike, unit: str) -> Value:
-    """A number measured once per seed. Raises `ValueError` for anything but one number each."""
-    return Value(_per_seed(samples), unit)
+def value(samples: ArrayLike, unit: str, grid: Grid | None = None) -> Value:
+    """A number measured once per seed. Raises `ValueError` for anything but one number each.
+
+    `grid` is for what has few values, such as a rank correlation of six points: a few seeds may well agree on one.
+    """
+    return Value(_per_seed(samples), unit, grid=grid)
 
 
 def exact(number: float, unit: str) -> Value:
@@ -179,13 +191,19 @@ def _setting(claim: Claim, found: Setting) -> Result:
     return Result(HOLDS if same else DIFFERS, found.value, None, None, found.unit, 0, why)
 
 
-def _interval(samples: Numbers, *, is_exact: bool) -> tuple[float, float, float]:
-    if is_exact:
-        return float(samples[0]), float(samples[0]), float(samples[0])
-    found = statistics.mean_interval(samples, 1 - ALPHA)
-    if math.isnan(found.low):
-        return found.value, -math.inf, math.inf
-    return found.value, found.low, found.high
+def _interval(found: Value) -> tuple[float, float, float]:
+    if found.is_exact:
+        number = float(found.samples[0])
+        return number, number, number
+    mean = statistics.mean_interval(found.samples, 1 - ALPHA)
+    if math.isnan(mean.low):
+        return mean.value, -math.inf, math.inf
+    if mean.method == "constant" and found.grid is not None:
+        # None of these seeds has another value, which of all seeds at most this share has (Clopper and Pearson); that
+        # it is a neighbouring one is assumed.
+        reach = found.grid.step * (1 - (ALPHA / 2) ** (1 / mean.seeds))
+        return mean.value, max(mean.value - reach, found.grid.least), min(mean.value + reach, found.grid.most)
+    return mean.value, mean.low, mean.high
 
 
 def _finite(bound: float) -> float | None:
@@ -193,7 +211,7 @@ def _finite(bound: float) -> float | None:
 
 
 def _value(claim: Claim, found: Value) -> Result:
-    ours, low, high = _interval(found.samples, is_exact=found.is_exact)
+    ours, low, high = _interval(found)
     seeds = 0 if found.is_exact else len(found.samples)
     verdict, why = _against(claim, low, high)
     band = None

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from airloom.errors import UsageError
-from airloom.study import Data, Numbers
+from airloom.study import Data, Grid, Numbers
 
 from .ways import DELAYS, LOSSES
 
@@ -80,3 +80,13 @@ def spearman(x: Any, y: Any) -> float:
     from scipy import stats
 
     return float(stats.spearmanr(x, y).statistic)
+
+
+def ranks_of(points: int) -> Grid:
+    """What a rank correlation over so many points can be, of which none are tied."""
+    return Grid(12 / (points * (points**2 - 1)), -1.0, 1.0)
+
+
+def shares_of(pages: int) -> Grid:
+    """What a share of so many pages can be."""
+    return Grid(1 / pages, 0.0, 1.0)

@@ -12,7 +12,21 @@ from numpy.typing import NDArray
 from airloom import page_sets
 from airloom.study import Computation, Data, Evidence, NotSwept, Numbers, Value, jackknifed, pair, value
 
-from .loads import at_delay, at_loss, by_seed, first_seeds, main, main_rows, per_seed, rows, spearman, times, whole_list
+from .loads import (
+    at_delay,
+    at_loss,
+    by_seed,
+    first_seeds,
+    main,
+    main_rows,
+    per_seed,
+    ranks_of,
+    rows,
+    shares_of,
+    spearman,
+    times,
+    whole_list,
+)
 from .ways import DELAYS, LOSSES, MODES, PROXIES
 
 
@@ -103,7 +117,7 @@ def stacks(sweep: str, first: str, second: str, data: Data, **where: Any) -> Evi
 def share_of_pages(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evidence:
     """N20: the share of all 135 pages whose time is less at the first of two configurations, one number per seed."""
     ours, others = (whole_list(data, *way) for way in (first, second))
-    return value((ours < others).mean(axis=1), "share")
+    return value((ours < others).mean(axis=1), "share", shares_of(ours.shape[1]))
 
 
 def medians(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evidence:
@@ -115,7 +129,7 @@ def medians(first: tuple[str, str], second: tuple[str, str], data: Data) -> Evid
 def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], data: Data) -> Evidence:
     """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
     means = np.stack([of(data, "none", x).mean(axis=1) for x in over], axis=1)
-    return value([spearman(over, row) for row in means], "rank correlation")
+    return value([spearman(over, row) for row in means], "rank correlation", ranks_of(len(over)))
 
 
 def explained(values: dict[tuple[Any, ...], Numbers]) -> tuple[float, dict[int, float]]:

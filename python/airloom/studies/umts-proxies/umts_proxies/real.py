@@ -15,7 +15,7 @@ import numpy as np
 from airloom import page_sets
 from airloom.study import Computation, Data, Evidence, NotMade, Numbers, pair, value
 
-from .loads import spearman
+from .loads import ranks_of, shares_of, spearman
 from .measured import measured, of_way, side_by_side, together, visited, whole_lists
 from .observations import correlation, explained, slope
 from .ways import DELAYS, LOSSES, MODES, PROXIES, Way, varied
@@ -83,7 +83,7 @@ def hits(data: Data) -> Evidence:
 def share_of_pages(first: Way, second: Way, data: Data) -> Evidence:
     """N20: the share of pages whose time is less on the first of two ways, one number per seed."""
     ours, others = whole_lists(data, (first, second))
-    return value((ours < others).mean(axis=1), "share")
+    return value((ours < others).mean(axis=1), "share", shares_of(ours.shape[1]))
 
 
 def nine(data: Data) -> dict[tuple[str, str], Numbers]:
@@ -96,7 +96,7 @@ def rises(vary: str, over: Sequence[float], data: Data) -> Evidence:
     """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
     found = whole_lists(data, [varied("none", vary, x) for x in over])
     means = np.stack([of.mean(axis=1) for of in found], axis=1)
-    return value([spearman(over, row) for row in means], "rank correlation")
+    return value([spearman(over, row) for row in means], "rank correlation", ranks_of(len(over)))
 
 
 def configuration(data: Data) -> Evidence:
