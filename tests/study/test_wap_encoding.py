@@ -31,6 +31,14 @@ def test_what_pays_nowhere_or_everywhere_has_no_break_even_among_the_speeds() ->
     assert PARTS.pay_off.zero_crossing(RATES, saved(283, 1)) == float("inf")
 
 
+@pytest.mark.parametrize(("leads_from", "found"), [(0, 0), (14.4, 14.4), (384, 384), (1e9, float("inf"))])
+def test_where_http_leads_at_every_speed_there_is_no_crossing(
+    monkeypatch: pytest.MonkeyPatch, leads_from: float, found: float
+) -> None:
+    monkeypatch.setattr(PARTS.bearers, "ratio", lambda _data, _size, rate: 1.2 if rate >= leads_from else 0.8)
+    assert PARTS.bearers.crossing(None).samples.tolist() == [found]
+
+
 def test_the_paper_s_gateway_has_every_string_in_place_and_takes_the_two_times_that_the_paper_gives() -> None:
     sweeps = tomllib.loads((STUDY.folder / "sweep.toml").read_text(encoding="utf-8"))
     (paper,) = (level["set"] for level in sweeps["pay-off-wap"]["vary"]["encoder"] if level["label"] == "paper")

@@ -63,13 +63,16 @@ def through_the_tunnel(data: Data) -> Evidence:
 
 
 def crossing(data: Data, **how: Any) -> Evidence:
-    """U29: the lowest swept speed from which on HTTP/TCP leads at 100 Kbytes; infinite if it does not stay so."""
+    """U29: the lowest swept speed from which on HTTP/TCP leads at 100 Kbytes.
+
+    Zero if it leads at every speed, infinite if it does not stay so.
+    """
     lowest = float("inf")
     for rate in reversed(RATES):
         if ratio(data, 100, rate, **how) <= 1:
             break
         lowest = rate
-    return exact(lowest, "kbit/s")
+    return exact(0.0 if lowest == RATES[0] else lowest, "kbit/s")
 
 
 def fastest(sizes: tuple[int, ...], data: Data) -> Evidence:
