@@ -189,6 +189,16 @@ def test_what_was_not_in_time_is_left_out(place: Path, tmp_path: Path) -> None:
     assert found["N01.real-most"].verdict == "not-covered"
 
 
+def test_where_every_list_was_late_round_trips_are_judged_all_the_same(place: Path, tmp_path: Path) -> None:
+    pings = [[size, seed, 9.0, 0.1, 0.2 + seed / 100] for size in (52, 1500) for seed in (1, 2, 3)]
+    late = [["surf", "none", "keep-alive", "20", "0.0", "1"]]
+    found = judged(place, tmp_path, {"rows": [], "runs": [], "pings": pings, "chromium": [], "late": late})
+    assert found["N13.means"].verdict == found["N04.real-requests"].verdict == "not-covered"
+    assert found["N13.means"].why == "no list of pages was measured in time"
+    assert found["N01.real-most"].ours == pytest.approx(0.32)
+    assert found["N01.real-most"].seeds == 3
+
+
 @pytest.mark.parametrize(
     "text",
     [

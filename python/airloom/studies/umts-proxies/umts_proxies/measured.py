@@ -40,8 +40,14 @@ COLUMNS: dict[str, dict[str, type[pl.DataType]]] = {
 
 
 def measured(data: Data, name: str = "rows") -> pl.DataFrame:
-    """One of the tables. Raises `UsageError`, one line, for a file that has none such, `NotMade` without a file."""
-    return checked(data.program("real"), name)
+    """One of the tables. Raises `UsageError`, one line, for a file that has none such.
+
+    Raises `NotMade` without a file, and for pages where every list was late.
+    """
+    found = data.program("real")
+    if name == "rows" and isinstance(found, dict) and found.get("rows") == [] and found.get("late"):
+        raise NotMade("no list of pages was measured in time")
+    return checked(found, name)
 
 
 def checked(found: Any, name: str = "rows") -> pl.DataFrame:
