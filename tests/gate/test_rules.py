@@ -41,6 +41,15 @@ def test_too_few_runs_are_unclear_and_it_says_how_many_it_takes() -> None:
     assert decide("t.mean <= 8", [1.0]) == "unclear"
 
 
+def test_a_mean_of_few_runs_that_are_all_the_same_is_unclear() -> None:
+    found = Rule.read("retransmissions.mean <= 0", "x").decide([0.0, 0.0], is_exact=False)
+    assert (found.state, found.why) == ("unclear", "2 runs; at least 6 are needed")
+    assert decide("retransmissions.mean <= 0", [0.0] * 5) == "unclear"
+    assert decide("retransmissions.mean <= 0", [0.0] * 6) == "pass"
+    assert decide("retransmissions.mean <= 0", [0.0, 0.0], is_exact=True) == "pass"
+    assert decide("t.mean <= 8", [1.0, 1.1]) == "pass"
+
+
 @pytest.mark.parametrize("rule", ["t.median <= 8", "t <= 8", "t.max <= 8"])
 def test_a_run_without_the_measure_fails_and_if_none_has_it_that_is_an_error(rule: str) -> None:
     read = Rule.read(rule, "x")

@@ -114,19 +114,20 @@ class Rule(NamedTuple):
             )
         corners = [holds(end, bound) for end in (low, high) for bound in (lowest, highest)]
         state: State = "pass" if all(corners) else "unclear" if any(corners) or self._straddles(low, high) else "fail"
-        return Verdict(state, value, low, high, limit, self._why(state, len(values), is_exact=is_exact))
+        return Verdict(state, value, low, high, limit, self._why(state, values, is_exact=is_exact))
 
     def _straddles(self, low: float, high: float) -> bool:
         """Equality may hold between the ends of an interval although it does at neither."""
         return self.relation == "==" and low < self.limit < high
 
-    def _why(self, state: State, runs: int, *, is_exact: bool) -> str:
+    def _why(self, state: State, values: Sequence[float], *, is_exact: bool) -> str:
+        runs = f"{len(values)} runs"
         if is_exact:
-            return f"{runs} runs in virtual time"
+            return f"{runs} in virtual time"
         if state != "unclear":
-            return f"{runs} runs"
-        needed = _runs_needed(self.statistic)
-        return f"{runs} runs; at least {needed} are needed" if runs < needed else f"{runs} runs are too few to tell"
+            return runs
+        needed = _runs_needed(values, self.statistic)
+        return f"{runs}; at least {needed} are needed" if len(values) < needed else f"{runs} are too few to tell"
 
 
 def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: float = CI) -> tuple[float, float, float]:
@@ -143,17 +144,21 @@ def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: fl
 
     if share is not None:
         return value, *order_interval(values, share, ci)
+    if len(values) < _runs_needed(values, statistic, ci):
+        return value, -math.inf, math.inf
     found = mean_interval(values, ci, "t")
-    return (value, -math.inf, math.inf) if math.isnan(found.low) else (value, found.low, found.high)
+    return value, found.low, found.high
 
 
-def _runs_needed(statistic: str) -> float:
-    """The fewest runs that set an interval."""
-    if statistic in ("mean", ""):
+def _runs_needed(values: Sequence[float], statistic: str, ci: float = CI) -> float:
+    """The fewest runs that set an interval; of a mean whose runs are all the same as many as of a median."""
+    import numpy as np
+
+    from airloom.analysis.statistics import fewest, is_constant
+
+    if statistic == "mean" and (len(values) < 2 or not is_constant(np.asarray(values))):
         return 2
-    from airloom.analysis.statistics import fewest
-
-    return fewest(0.5 if statistic == "median" else int(statistic[1:]) / 100, CI)
+    return fewest(0.5 if statistic in ("mean", "median") else int(statistic[1:]) / 100, ci)
 
 
 def _number(text: str) -> float | None:
