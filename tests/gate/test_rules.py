@@ -85,6 +85,20 @@ def test_a_regression_is_decided_on_both_intervals() -> None:
 
 
 @pytest.mark.parametrize(
+    ("runs", "before", "why"),
+    [
+        (15, 20, "15 runs; at least 16 are needed"),
+        (20, 10, "20 runs; before.json has 10, and at least 16 are needed"),
+        (20, 20, "20 runs are too few to tell"),
+    ],
+)
+def test_a_regression_takes_more_runs_and_of_the_baseline_too(runs: int, before: int, why: str) -> None:
+    values, others = ([5 + n / 100 for n in range(count)] for count in (runs, before))
+    found = comparing(measure="t.p75", max_regression=0).decide(values, others, is_exact=False)
+    assert (found.state, found.why) == ("unclear", why)
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         "page_load_s",

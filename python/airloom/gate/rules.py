@@ -104,33 +104,40 @@ class Rule(NamedTuple):
             count = sum(not holds(value, self.limit) for value in values)
             why = f"all of {len(values)} runs" if worst is None else f"not so in {count} of {len(values)} runs"
             return Verdict("fail" if count else "pass", shown, min(values), max(values), self.limit, why)
-        value, low, high = _estimate(values, self.statistic, is_exact=is_exact)
+        value, low, high = _estimate(values, self.statistic, self._ci, is_exact=is_exact)
         limit, lowest, highest = self.limit, self.limit, self.limit
         if self.vs is not None:
-            # Of independent samples: where neither interval may be missed, both are wider.
-            value, low, high = _estimate(values, self.statistic, is_exact=is_exact, ci=(1 + CI) / 2)
             limit, lowest, highest = (
-                self.limit * each for each in _estimate(baseline, self.statistic, is_exact=is_exact, ci=(1 + CI) / 2)
+                self.limit * each for each in _estimate(baseline, self.statistic, self._ci, is_exact=is_exact)
             )
         corners = [holds(end, bound) for end in (low, high) for bound in (lowest, highest)]
         state: State = "pass" if all(corners) else "unclear" if any(corners) or self._straddles(low, high) else "fail"
-        return Verdict(state, value, low, high, limit, self._why(state, values, is_exact=is_exact))
+        return Verdict(state, value, low, high, limit, self._why(state, values, baseline, is_exact=is_exact))
+
+    @property
+    def _ci(self) -> float:
+        """Confidence of its intervals. Of two independent samples, neither of which may be missed, both are wider."""
+        return CI if self.vs is None else (1 + CI) / 2
 
     def _straddles(self, low: float, high: float) -> bool:
         """Equality may hold between the ends of an interval although it does at neither."""
         return self.relation == "==" and low < self.limit < high
 
-    def _why(self, state: State, values: Sequence[float], *, is_exact: bool) -> str:
+    def _why(self, state: State, values: Sequence[float], baseline: Sequence[float], *, is_exact: bool) -> str:
         runs = f"{len(values)} runs"
         if is_exact:
             return f"{runs} in virtual time"
         if state != "unclear":
             return runs
-        needed = _runs_needed(values, self.statistic)
-        return f"{runs}; at least {needed} are needed" if len(values) < needed else f"{runs} are too few to tell"
+        needed = _runs_needed(values, self.statistic, self._ci)
+        if len(values) < needed:
+            return f"{runs}; at least {needed} are needed"
+        if baseline and len(baseline) < (needed := _runs_needed(baseline, self.statistic, self._ci)):
+            return f"{runs}; {self.vs} has {len(baseline)}, and at least {needed} are needed"
+        return f"{runs} are too few to tell"
 
 
-def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: float = CI) -> tuple[float, float, float]:
+def _estimate(values: Sequence[float], statistic: str, ci: float, *, is_exact: bool) -> tuple[float, float, float]:
     """A statistic with its interval, which is without end where the sample sets none."""
     import numpy as np
 
@@ -150,7 +157,7 @@ def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: fl
     return value, found.low, found.high
 
 
-def _runs_needed(values: Sequence[float], statistic: str, ci: float = CI) -> float:
+def _runs_needed(values: Sequence[float], statistic: str, ci: float) -> float:
     """The fewest runs that set an interval; of a mean whose runs are all the same as many as of a median."""
     import numpy as np
 
