@@ -60,6 +60,12 @@ def test_a_thing_against_itself_does_not_differ() -> None:
     assert statistics.paired_difference(x + 0.5, x).p == 0.0
 
 
+def test_rounding_is_no_difference() -> None:
+    for compared in (statistics.paired_difference, statistics.unpaired_difference):
+        assert compared([0.1 + 0.2] * 2, [0.3] * 2) == statistics.Difference(0.0, 0.0, 0.0, 1.0, 2)
+        assert compared([0.4] * 2, [0.3] * 2).p == 0.0
+
+
 def test_holm_keeps_the_error_of_a_whole_family() -> None:
     random = np.random.default_rng(5)
     families = [statistics.holm(list(random.uniform(size=12))) for _ in range(TRIALS)]

@@ -221,7 +221,7 @@ def paired_difference(a: ArrayLike, b: ArrayLike, ci: float = 1 - ALPHA) -> Diff
     if len(d) == 1:
         return Difference(mean, nan, nan, 1.0, 1)
     if is_constant(d, x, y):
-        if abs(mean) <= 1e-12 * max(np.abs(x).max(), np.abs(y).max()):
+        if abs(mean) <= rounding(x, y):
             return Difference(0.0, 0.0, 0.0, 1.0, len(d))
         return Difference(mean, mean, mean, 0.0, len(d))
     found = stats.ttest_1samp(d, 0.0)
@@ -239,7 +239,9 @@ def unpaired_difference(a: ArrayLike, b: ArrayLike, ci: float = 1 - ALPHA) -> Di
     if min(len(x), len(y)) < 2:
         return Difference(mean, nan, nan, 1.0, min(len(x), len(y)))
     if is_constant(x) and is_constant(y):
-        return Difference(mean, mean, mean, 0.0 if mean else 1.0, min(len(x), len(y)))
+        if abs(mean) <= rounding(x, y):
+            return Difference(0.0, 0.0, 0.0, 1.0, min(len(x), len(y)))
+        return Difference(mean, mean, mean, 0.0, min(len(x), len(y)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # one side may be constant to the last digits; the other is not
         found = stats.ttest_ind(x, y, equal_var=False)
