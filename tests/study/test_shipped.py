@@ -1,6 +1,7 @@
 """The full runs that ship: current with today's claims, shown without a run, and made into pages."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -226,6 +227,31 @@ def test_every_shipped_run_has_its_pictures_and_the_paper_s_figures_first(name: 
     of_paper = [key.startswith("fig-") for key in keys]
     assert of_paper == sorted(of_paper, reverse=True)
     assert shipped["depth"] == "full"
+
+
+#: How the page of a study says verdicts.
+SAID = {
+    "holds": r"hold\b(?! as| because)",
+    "fitted": "hold (?:as|because)",
+    "differs": "differ",
+    "unclear": "(?:is|are) unclear",
+    "not-covered": "(?:is|are) not covered",
+}
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_page_of_a_study_has_the_counts_of_the_run_that_ships(name: str) -> None:
+    study = open_study(name)
+    found = document.shipped(study)
+    assert found is not None
+    page = " ".join((study.folder / "README.md").read_text(encoding="utf-8").split())
+    assert set(re.findall(r"([\d,]+) (?:simulated )?runs,", page)) == {f"{found['cost']['runs']:,}"}
+    ((claims, verdicts),) = re.findall(r"[Oo]f (\d+) claims ([^.;]+)", page)
+    assert int(claims) == sum(found["score"].values())
+    counts = {verdict: re.findall(rf"(\d+) {words}", verdicts) for verdict, words in SAID.items()}
+    assert {verdict: count for verdict, count in counts.items() if count} == {
+        verdict: [str(count)] for verdict, count in found["score"].items()
+    }
 
 
 @pytest.mark.parametrize("name", names())
