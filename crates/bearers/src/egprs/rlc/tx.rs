@@ -311,14 +311,17 @@ impl Tx {
         if report.beginning_of_window {
             //= TS 44.060 (9.1.8.2.2): all before V(Q) have come; V(Q) is the one before the first of the bitmap.
             let v_q = distance((report.ssn + SNS - 1) % SNS);
-            if v_q > count {
-                // An old report from before V(A), or nonsense: nothing to learn.
+            if v_q <= count {
+                for block in self.blocks.iter_mut().take(v_q.into()) {
+                    changed |= acknowledge(block, &mut self.nacked);
+                }
+                negative[0] = (v_q < count).then_some(v_q);
+            } else if v_q < SNS / 2 {
+                // From beyond V(S): nonsense.
                 return false;
             }
-            for block in self.blocks.iter_mut().take(v_q.into()) {
-                changed |= acknowledge(block, &mut self.nacked);
-            }
-            negative[0] = (v_q < count).then_some(v_q);
+            //= TS 44.060 (9.1.8.2.2): what lies outside of the window is ignored. V(Q) is before V(A) while the receiver waits
+            //= for a block that was given up; what the bitmap says of those from V(A) on counts.
         }
         let first = distance(report.ssn % SNS);
         let told = report.bitmap.iter().enumerate().filter_map(|(n, has_come)| {
@@ -517,6 +520,23 @@ mod tests {
         assert_eq!(numbers(&tx.serve(&rules, &mut frames, 1, true).unwrap()), [0]);
         tx.on_report(&rules, &bitmap(1, &[]), 1, &mut frames);
         assert_eq!((tx.abandoned, tx.is_outstanding() && tx.nacked() > 0), (1, false));
+    }
+
+    #[test]
+    fn while_the_receiver_waits_for_a_block_that_was_given_up_its_reports_count() {
+        let rules = Rules { max_tx: 1, ..rules(4, 4) };
+        let (mut frames, mut tx) = (queue(&[300]), Tx::default());
+        for now in 0..3 {
+            tx.serve(&rules, &mut frames, now, false).unwrap();
+        }
+        assert!(tx.on_report(&rules, &bitmap(1, &[1, 1]), 2, &mut frames));
+        assert_eq!((tx.abandoned, tx.is_outstanding()), (1, false));
+        for now in 3..5 {
+            tx.serve(&rules, &mut frames, now, false).unwrap();
+        }
+        // 3 is missing, too, and 4 has come; 1 and 2 lie before V(A).
+        assert!(tx.on_report(&rules, &bitmap(1, &[1, 1, 0, 1]), 10, &mut frames));
+        assert_eq!((tx.abandoned, tx.is_outstanding()), (2, false));
     }
 
     #[test]
