@@ -67,9 +67,9 @@ impl Rx {
     /// A block came in period `now`.
     pub fn receive(&mut self, bsn: u16, split: Split, now: u64) -> Arrived {
         let bsn = bsn % SNS;
-        let distance = self.distance(bsn);
-        if distance >= self.window {
-            let is_ahead = distance < SNS / 2;
+        if self.distance(bsn) >= self.window {
+            // Not told from V(Q): a window may be half of all numbers, and what was acknowledged then lies as far from it.
+            let is_ahead = (bsn + SNS - self.v_r) % SNS < SNS / 2;
             if self.patience.is_none() || !is_ahead {
                 //= TS 44.060 (9.1.9): outside of the window: it was received and acknowledged before.
                 return Arrived::Duplicate;
@@ -214,6 +214,15 @@ mod tests {
         // 0 is out of reach now; 64, the first missing behind it, is not.
         assert_eq!(come(&mut rx, [65, 64]), [Arrived::New, Arrived::New]);
         assert_eq!((rx.abandoned, rx.has_gap()), (1, false));
+    }
+
+    #[test]
+    fn the_largest_window_follows_the_sender_too() {
+        let mut rx = Rx::new(1024, Some(10));
+        come(&mut rx, 1..1024);
+        assert_eq!(come(&mut rx, [1024]), [Arrived::New]);
+        assert_eq!((rx.abandoned, rx.has_gap()), (1, false));
+        assert_eq!(come(&mut rx, [1, 1024]), [Arrived::Duplicate; 2], "they lie before the window");
     }
 
     #[test]
