@@ -99,8 +99,8 @@ impl Opportunities {
     #[inline(never)]
     pub(crate) fn send(&mut self, now: Instant, octets: u64, idle: bool) -> Instant {
         if idle {
-            if self.trace().time(self.place) < now {
-                // What nobody used is lost.
+            if self.heavy_now || self.trace().time(self.place) < now {
+                // What nobody used is lost, and a busy period begins with the light trace.
                 self.begin(now);
             }
             self.busy_since = now;

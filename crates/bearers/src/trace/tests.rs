@@ -91,9 +91,11 @@ fn a_short_burst_meets_the_light_trace_and_a_backlog_the_heavy_one() {
     (1..=6).for_each(|_| send(&mut b, 0, 1500));
     let first: Vec<_> = b.drive().iter().map(|a| a.0).collect();
     assert_eq!(first, [10_000, 20_000, 30_000, 32_000, 34_000, 36_000]);
-    // After a rest it is light again.
+    // After a rest it is light again, however short: the next opportunity of the heavy trace is still to come.
+    send(&mut b, 37_000, 1500);
+    assert_eq!(b.drive(), [(40_000, 7)]);
     send(&mut b, 101_000, 1500);
-    assert_eq!(b.drive(), [(110_000, 7)]);
+    assert_eq!(b.drive(), [(110_000, 8)]);
 }
 
 #[test]
