@@ -164,6 +164,11 @@ pub trait Bearer: Send {
     fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet);
     /// A datagram leaves at the receiving end.
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)>;
+    /// Was what left last a copy of another datagram, which a link made that delivers some twice? What stands around it counts
+    /// originals.
+    fn delivered_a_copy(&self) -> bool {
+        false
+    }
     /// Is there nothing to deliver while the deadline lies ahead? Then nobody has to ask.
     fn delivers_by_deadline(&self) -> bool {
         false

@@ -7,22 +7,17 @@ use airloom_base::{Direction, Instant, Packet, Station};
 /// A packet, and whose it is.
 pub(crate) type Delivery = (Direction, Station, Packet);
 
-/// Packets that wait at their host: those of one moment leave in the order in which they came.
-pub(crate) struct Late<D = Delivery> {
-    packets: BTreeMap<(Instant, u64), D>,
+/// Packets that wait at their host, and whether they are copies: those of one moment leave in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Late {
+    packets: BTreeMap<(Instant, u64), (Delivery, bool)>,
     came: u64,
 }
 
-impl<D> Default for Late<D> {
-    fn default() -> Self {
-        Late { packets: BTreeMap::new(), came: 0 }
-    }
-}
-
-impl<D> Late<D> {
+impl Late {
     /// One more, which leaves at this time.
-    pub(crate) fn push(&mut self, at: Instant, delivery: D) {
-        self.packets.insert((at, self.came), delivery);
+    pub(crate) fn push(&mut self, at: Instant, delivery: Delivery, is_copy: bool) {
+        self.packets.insert((at, self.came), (delivery, is_copy));
         self.came += 1;
     }
 
@@ -32,18 +27,19 @@ impl<D> Late<D> {
     }
 
     /// One that has left by now.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<D> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<(Delivery, bool)> {
         self.next().filter(|at| *at <= now)?;
         self.packets.pop_first().map(|(_, delivery)| delivery)
     }
 
     /// Takes all of them out, in order.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = D> + use<D> {
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = (Delivery, bool)> + use<> {
         std::mem::take(&mut self.packets).into_values()
     }
 
-    /// Those that wait.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &D> {
-        self.packets.values()
+    /// Originals that wait.
+    pub(crate) fn originals(&self) -> impl Iterator<Item = (Direction, &Packet)> {
+        let originals = self.packets.values().filter(|(_, is_copy)| !is_copy);
+        originals.map(|((direction, _, packet), _)| (*direction, packet))
     }
 }

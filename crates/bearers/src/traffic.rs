@@ -53,7 +53,7 @@ impl Traffic {
 /// What stands around a link and takes of what it carries: counts of one direction.
 #[derive(Clone, Copy, Default)]
 pub struct Taken {
-    /// Datagrams that came out of the link and were lost behind it, and their octets.
+    /// Datagrams that came out of the link and were lost behind it, and their octets; without copies of others.
     lost: u64,
     lost_octets: u64,
     /// Those that it was not given.
@@ -61,10 +61,12 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Lost behind the link.
-    pub fn lose(&mut self, packet: &Packet) {
-        self.lost += 1;
-        self.lost_octets += packet.wire_len() as u64;
+    /// Lost behind the link. A copy was never counted there.
+    pub fn lose(&mut self, packet: &Packet, is_copy: bool) {
+        if !is_copy {
+            self.lost += 1;
+            self.lost_octets += packet.wire_len() as u64;
+        }
     }
 
     /// Lost in front of it.
@@ -81,7 +83,8 @@ pub fn passed<'a>(
 ) -> [Passed; 2] {
     let held = waiting(held);
     for direction in Direction::BOTH.map(|direction| direction as usize) {
-        link[direction].octets -= taken[direction].lost_octets + held[direction].1;
+        let behind = taken[direction].lost_octets + held[direction].1;
+        link[direction].octets = link[direction].octets.saturating_sub(behind);
     }
     link
 }

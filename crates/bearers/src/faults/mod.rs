@@ -94,8 +94,10 @@ pub struct Faulty {
     taken: [Taken; 2],
     nat: Option<Translator>,
     points: Option<[Point; 2]>,
-    /// What waits at the far end; is it a copy?
-    held: Late<(Delivery, bool)>,
+    /// What waits at the far end.
+    held: Late,
+    /// Was what left last a copy?
+    was_copy: bool,
     /// Up to when packets have been handed over.
     now: Instant,
 }
@@ -154,6 +156,7 @@ impl Faulty {
             nat,
             points,
             held: Late::default(),
+            was_copy: false,
             now: Instant::ZERO,
         })
     }
@@ -177,28 +180,36 @@ impl Faulty {
     fn take(&mut self, cx: &mut Cx) {
         self.now = self.now.max(cx.now);
         while let Some((direction, station, packet)) = self.link.poll_delivery() {
-            let Some(mut packet) = self.strike(cx, direction, station, packet) else { continue };
+            let is_copy = self.link.delivered_a_copy();
+            let Some(mut packet) = self.strike(cx, direction, station, packet, is_copy) else { continue };
             if let (Some(nat), Direction::Uplink) = (&mut self.nat, direction)
                 && nat.out(cx.now, station, &mut packet).is_none()
             {
-                self.refuse(cx, direction, &packet);
+                self.refuse(cx, direction, &packet, is_copy);
                 continue;
             }
-            self.arrive(cx.now, direction, station, packet);
+            self.arrive(cx.now, (direction, station, packet), is_copy);
         }
     }
 
     /// The packet as it is behind what may strike it; `None` if nothing is left.
-    fn strike(&mut self, cx: &mut Cx, d: Direction, station: Station, packet: Packet) -> Option<Packet> {
+    fn strike(
+        &mut self,
+        cx: &mut Cx,
+        d: Direction,
+        station: Station,
+        packet: Packet,
+        is_copy: bool,
+    ) -> Option<Packet> {
         let on = |fault: Fault| self.on[fault as usize];
         let counts = &mut self.counts[d as usize];
         if on(Fault::Mtu) && self.config.mtu.is_some_and(|mtu| packet.wire_len() > usize::from(mtu.get(d))) {
             counts.too_big += 1;
-            return self.lose(cx, d, &packet, ("mtu", None));
+            return self.lose(cx, d, &packet, is_copy, ("mtu", None));
         }
         if on(Fault::Blackhole) && self.config.blackhole.is_some_and(|hole| hole.swallows(d, cx.now)) {
             counts.swallowed += 1;
-            return self.lose(cx, d, &packet, ("black hole", None));
+            return self.lose(cx, d, &packet, is_copy, ("black hole", None));
         }
         let Some(lane) = self.lanes[d as usize].get_mut(usize::from(station.0)) else { return Some(packet) };
         if !strike::concerns(self.only, &packet) {
@@ -210,11 +221,11 @@ impl Faulty {
         let list = self.config.drop_list.as_ref().filter(|_| on(Fault::DropList));
         if list.is_some_and(|list| listed(list, d).contains(&n)) {
             counts.listed += 1;
-            return self.lose(cx, d, &packet, ("drop list", Some(n)));
+            return self.lose(cx, d, &packet, is_copy, ("drop list", Some(n)));
         }
         if on(Fault::Drop) && lane.drop.strikes(n) {
             counts.dropped += 1;
-            return self.lose(cx, d, &packet, ("drop", Some(n)));
+            return self.lose(cx, d, &packet, is_copy, ("drop", Some(n)));
         }
         if on(Fault::Corrupt) && lane.corrupt.strikes(n) {
             // 53 bits of a number below 1.
@@ -229,7 +240,7 @@ impl Faulty {
     }
 
     /// Waits at the far end until it is handed over.
-    fn arrive(&mut self, now: Instant, direction: Direction, station: Station, packet: Packet) {
+    fn arrive(&mut self, now: Instant, (direction, station, packet): Delivery, is_copy: bool) {
         let counts = &mut self.counts[direction as usize];
         let (late, again) = match self.lanes[direction as usize].get_mut(usize::from(station.0)) {
             Some(lane) => {
@@ -243,29 +254,30 @@ impl Faulty {
         counts.reordered += u64::from(late.is_some());
         counts.duplicated += u64::from(again.is_some());
         let copy = again.map(|later| (now + later, packet.duplicate()));
-        self.held.push(now + late.unwrap_or(Duration::ZERO), ((direction, station, packet), false));
+        self.held.push(now + late.unwrap_or(Duration::ZERO), (direction, station, packet), is_copy);
         if let Some((at, copy)) = copy {
-            self.held.push(at, ((direction, station, copy), true));
+            self.held.push(at, (direction, station, copy), true);
         }
     }
 
-    /// Originals that wait at the far end.
-    fn waiting(&self) -> impl Iterator<Item = (Direction, &Packet)> {
-        let originals = self.held.waiting().filter(|(_, is_copy)| !is_copy);
-        originals.map(|((direction, _, packet), _)| (*direction, packet))
-    }
-
-    fn lose(&mut self, cx: &mut Cx, d: Direction, packet: &Packet, why: Why) -> Option<Packet> {
-        self.taken[d as usize].lose(packet);
+    fn lose(
+        &mut self,
+        cx: &mut Cx,
+        d: Direction,
+        packet: &Packet,
+        is_copy: bool,
+        why: Why,
+    ) -> Option<Packet> {
+        self.taken[d as usize].lose(packet, is_copy);
         self.record(cx, d, Event::Drop, packet, why);
         None
     }
 
     /// The translator did not let it pass.
-    fn refuse(&mut self, cx: &mut Cx, d: Direction, packet: &Packet) {
+    fn refuse(&mut self, cx: &mut Cx, d: Direction, packet: &Packet, is_copy: bool) {
         self.counts[d as usize].not_translated += 1;
         match d {
-            Direction::Uplink => self.taken[d as usize].lose(packet),
+            Direction::Uplink => self.taken[d as usize].lose(packet, is_copy),
             Direction::Downlink => self.taken[d as usize].refuse(),
         }
         self.record(cx, d, Event::Drop, packet, ("no binding", None));
@@ -291,7 +303,7 @@ impl Bearer for Faulty {
         if let (Some(nat), Direction::Downlink) = (&mut self.nat, dir) {
             match nat.come(cx.now, &mut sdu) {
                 Some(inside) => station = inside,
-                None => return self.refuse(cx, dir, &sdu),
+                None => return self.refuse(cx, dir, &sdu, false),
             }
         }
         self.link.send(cx, dir, station, sdu);
@@ -299,7 +311,13 @@ impl Bearer for Faulty {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        self.held.pop(self.now).map(|(delivery, _)| delivery)
+        let (delivery, is_copy) = self.held.pop(self.now)?;
+        self.was_copy = is_copy;
+        Some(delivery)
+    }
+
+    fn delivered_a_copy(&self) -> bool {
+        self.was_copy
     }
 
     delegate! {
@@ -328,9 +346,7 @@ impl Bearer for Faulty {
         if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
             for ((direction, _, packet), is_copy) in self.held.take() {
                 self.counts[direction as usize].cut += 1;
-                if !is_copy {
-                    self.taken[direction as usize].lose(&packet);
-                }
+                self.taken[direction as usize].lose(&packet, is_copy);
                 self.record(cx, direction, Event::Drop, &packet, ("link down", None));
             }
         }
@@ -356,7 +372,7 @@ impl Bearer for Faulty {
     }
 
     fn passed(&self) -> [Passed; 2] {
-        traffic::passed(self.link.passed(), self.taken, self.waiting())
+        traffic::passed(self.link.passed(), self.taken, self.held.originals())
     }
 
     fn grade(&self) -> Grade {
@@ -370,7 +386,7 @@ impl Bearer for Faulty {
     fn summarise(&self, out: &mut Summary) {
         let mut link = Summary::default();
         self.link.summarise(&mut link);
-        let link = traffic::without(link, self.taken, self.waiting());
+        let link = traffic::without(link, self.taken, self.held.originals());
         for (name, value) in link.values.iter() {
             out.set(name, *value);
         }

@@ -199,6 +199,22 @@ fn disorder_of_a_wire_counts_beside_that_of_its_faults() {
 }
 
 #[test]
+fn copies_of_a_wire_are_none_of_the_datagrams_that_its_faults_lose_or_hold() {
+    let twice = json!({ "duplication": { "probability": 1 } });
+    let passed = |bench: &Bench<Faulty>| bench.bearer.passed()[Direction::Uplink as usize].octets;
+    let mut bench = wire(twice.clone(), json!({ "drop": { "rate": 1 } }));
+    assert_eq!((up(&mut bench, 100), passed(&bench)), (0, 0));
+    assert_eq!((bench.value("uplink.packets"), bench.value("uplink.lost")), (1.0, 1.0));
+    assert_eq!((bench.value("lost"), bench.value("uplink.dropped_by_rate")), (1.0, 2.0));
+    let mut bench = wire(twice, json!({ "reordering": { "probability": 1, "delay": "1s" } }));
+    bench.pass(Direction::Uplink, 0, datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 100));
+    bench.run_until(Instant::ZERO);
+    assert_eq!((bench.out.len(), passed(&bench)), (0, 0), "both wait");
+    bench.finish();
+    assert_eq!((bench.out.len(), passed(&bench)), (2, 128));
+}
+
+#[test]
 fn a_wire_and_its_faults_strike_different_datagrams() {
     let late = json!({ "reordering": { "probability": "50%", "delay": "1ms" } });
     let mut bench = wire(late.clone(), late);

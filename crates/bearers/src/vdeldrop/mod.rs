@@ -118,7 +118,10 @@ pub struct Vdeldrop {
     elements: [Option<Element>; 2],
     delay: Option<Law>,
     keep_order: bool,
+    /// What waits at its host.
     held: Late,
+    /// Was what left last a copy?
+    was_copy: bool,
     now: Instant,
 }
 
@@ -166,6 +169,7 @@ impl Vdeldrop {
             delay: config.delay.clone(),
             keep_order: config.keep_order,
             held: Late::default(),
+            was_copy: false,
             now: Instant::ZERO,
         })
     }
@@ -174,10 +178,11 @@ impl Vdeldrop {
     fn take(&mut self, cx: &mut Cx) {
         self.now = self.now.max(cx.now);
         while let Some((direction, station, packet)) = self.below.poll_delivery() {
+            let is_copy = self.below.delivered_a_copy();
             let mut at = cx.now;
             if let Some(element) = &mut self.elements[direction as usize] {
                 if self.phases.is_on(cx.now) {
-                    if element.drops(cx, direction, &packet) {
+                    if element.drops(cx, direction, &packet, is_copy) {
                         continue;
                     }
                     at += element.delay(self.delay.as_ref());
@@ -187,16 +192,12 @@ impl Vdeldrop {
                 }
                 element.latest = element.latest.max(at);
             }
-            self.held.push(at, (direction, station, packet));
+            self.held.push(at, (direction, station, packet), is_copy);
         }
     }
 
     fn taken(&self) -> [Taken; 2] {
         self.elements.each_ref().map(|each| each.as_ref().map_or(Taken::default(), |e| e.taken))
-    }
-
-    fn waiting(&self) -> impl Iterator<Item = (Direction, &Packet)> {
-        self.held.waiting().map(|(direction, _, packet)| (*direction, packet))
     }
 }
 
@@ -228,7 +229,7 @@ impl Element {
     }
 
     /// Is this packet, which meets an on phase, dropped?
-    fn drops(&mut self, cx: &mut Cx, direction: Direction, packet: &Packet) -> bool {
+    fn drops(&mut self, cx: &mut Cx, direction: Direction, packet: &Packet, is_copy: bool) -> bool {
         let number = self.met;
         self.met += 1;
         let dropped = match &self.drops {
@@ -238,13 +239,20 @@ impl Element {
         };
         if dropped {
             self.dropped += 1;
-            self.loses(cx, direction, packet, "vdeldrop");
+            self.loses(cx, direction, packet, is_copy, "vdeldrop");
         }
         dropped
     }
 
-    fn loses(&mut self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
-        self.taken.lose(packet);
+    fn loses(
+        &mut self,
+        cx: &mut Cx,
+        direction: Direction,
+        packet: &Packet,
+        is_copy: bool,
+        reason: &'static str,
+    ) {
+        self.taken.lose(packet, is_copy);
         let facts =
             || PacketFacts { reason: Some(reason), ..PacketFacts::of(packet, "ip", Event::Drop, direction) };
         cx.records.packet(cx.now, self.point, facts, |out| airloom_wire::edge::egress(packet, out));
@@ -265,7 +273,13 @@ impl Bearer for Vdeldrop {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        self.held.pop(self.now)
+        let (delivery, is_copy) = self.held.pop(self.now)?;
+        self.was_copy = is_copy;
+        Some(delivery)
+    }
+
+    fn delivered_a_copy(&self) -> bool {
+        self.was_copy
     }
 
     delegate! {
@@ -301,9 +315,9 @@ impl Bearer for Vdeldrop {
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
         self.below.apply(cx, part, change)?;
         if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
-            for (direction, _, packet) in self.held.take() {
+            for ((direction, _, packet), is_copy) in self.held.take() {
                 if let Some(element) = &mut self.elements[direction as usize] {
-                    element.loses(cx, direction, &packet, "link down");
+                    element.loses(cx, direction, &packet, is_copy, "link down");
                 }
             }
         }
@@ -311,7 +325,7 @@ impl Bearer for Vdeldrop {
     }
 
     fn passed(&self) -> [Passed; 2] {
-        traffic::passed(self.below.passed(), self.taken(), self.waiting())
+        traffic::passed(self.below.passed(), self.taken(), self.held.originals())
     }
 
     fn grade(&self) -> Grade {
@@ -325,7 +339,7 @@ impl Bearer for Vdeldrop {
     fn summarise(&self, out: &mut Summary) {
         let mut below = Summary::default();
         self.below.summarise(&mut below);
-        for (name, value) in traffic::without(below, self.taken(), self.waiting()).values.iter() {
+        for (name, value) in traffic::without(below, self.taken(), self.held.originals()).values.iter() {
             out.set(name, *value);
         }
         for direction in Direction::BOTH {

@@ -60,6 +60,15 @@ fn what_has_passed_is_what_came_out_behind_it() {
 }
 
 #[test]
+fn a_datagram_of_which_a_copy_is_dropped_too_is_lost_once() {
+    let over = json!({ "wireline": { "duplication": { "probability": 1 } } });
+    let mut bench = link_of(1, &json!({ "every": 1, "first": "on", "off": "0s", "over": over }));
+    assert_eq!(stream(&mut bench, Direction::Downlink, 1), []);
+    assert_eq!((bench.value("downlink.vdeldrop_dropped"), bench.value("downlink.lost")), (20.0, 10.0));
+    assert_eq!(bench.bearer.passed()[Direction::Downlink as usize].octets, 0);
+}
+
+#[test]
 fn what_is_still_held_is_neither_delivered_nor_lost() {
     let config =
         json!({ "delay": { "law": { "fixed": 5 } }, "first": "on", "over": "umts-dch", "at": "both" });
