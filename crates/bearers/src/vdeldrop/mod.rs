@@ -106,8 +106,8 @@ struct Element {
     delayed: u64,
     /// What the link below delivered and nobody got, dropped here or held here when the link went down.
     taken: Taken,
-    /// When the last packet is handed over.
-    latest: Instant,
+    /// When the last packet is handed over, by station.
+    latest: Vec<Instant>,
     point: Point,
 }
 
@@ -187,10 +187,12 @@ impl Vdeldrop {
                     }
                     at += element.delay(self.delay.as_ref());
                 }
-                if self.keep_order {
-                    at = at.max(element.latest);
+                if self.keep_order
+                    && let Some(latest) = element.latest.get_mut(usize::from(station.0))
+                {
+                    at = at.max(*latest);
+                    *latest = at;
                 }
-                element.latest = element.latest.max(at);
             }
             self.held.push(at, (direction, station, packet), is_copy);
         }
@@ -223,7 +225,7 @@ impl Element {
             dropped: 0,
             delayed: 0,
             taken: Taken::default(),
-            latest: Instant::ZERO,
+            latest: vec![Instant::ZERO; usize::from(parts.stations)],
             point,
         }
     }
@@ -320,6 +322,8 @@ impl Bearer for Vdeldrop {
                     element.loses(cx, direction, &packet, is_copy, "link down");
                 }
             }
+            // Nothing waits for what was lost.
+            self.elements.iter_mut().flatten().for_each(|element| element.latest.fill(cx.now));
         }
         Ok(())
     }

@@ -160,6 +160,40 @@ fn what_it_holds_is_lost_with_the_link() {
     assert_eq!(bench.bearer.poll_timeout(), None);
 }
 
+/// The first second is an on phase, in which packets are five seconds late; what comes behind them keeps its place.
+fn late_at_first(over: &str, stations: u16) -> Bench {
+    let config = json!({
+        "first": "on", "on": "1s", "off": "100s", "keep_order": true, "delay": { "law": { "fixed": 5 } }, "over": over,
+    });
+    let mut records = Outbox::default();
+    let link = super::build(&config, &mut Parts::new(1, "link", stations, &mut records)).unwrap();
+    let mut bench = Bench::new(link, records);
+    bench.send(Direction::Downlink, 100);
+    bench.run_until(Instant::ZERO + Duration::from_secs(2));
+    bench
+}
+
+#[test]
+fn behind_a_cut_nothing_waits_for_what_was_lost() {
+    let mut bench = late_at_first("wireline", 1);
+    bench.apply(&[], Change::State(LinkState::Down));
+    bench.apply(&[], Change::State(LinkState::Up));
+    bench.send(Direction::Downlink, 100);
+    assert_eq!(bench.drive(), [(2_000_000, 2)]);
+}
+
+#[test]
+fn packets_of_one_mobile_do_not_wait_for_those_of_another() {
+    let mut bench = late_at_first("umts-dch", 2);
+    for station in [0, 1] {
+        bench.send_to(Direction::Downlink, station, 100);
+    }
+    bench.run_until(Instant::ZERO + Duration::from_secs(4));
+    assert_eq!(bench.ids(Direction::Downlink), [3]);
+    bench.finish();
+    assert_eq!(bench.ids(Direction::Downlink), [3, 1, 2]);
+}
+
 #[test]
 fn faults_of_the_link_below_are_shown_and_switched() {
     let late = json!({ "probability": 1, "delay": "1s" });
