@@ -336,6 +336,7 @@ impl<M: Mobile, S: Scheduler<M>> Bearer for Cell<M, S> {
     }
 
     fn close(&mut self, cx: &mut Cx) {
+        self.clock = self.clock.max(cx.now);
         self.common.end(cx, &mut self.mobiles);
     }
 

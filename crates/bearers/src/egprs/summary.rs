@@ -57,7 +57,7 @@ fn write(
         set(name, value as f64);
     }
     set("mcs_mean", totals.schemes as f64 / totals.data_blocks as f64);
-    // Of all timeslots, over the time until something last happened.
+    // Of all timeslots, over the run.
     let blocks = common.config.grid.from(until) as f64 * f64::from(common.config.pdchs);
     set("busy_share", if blocks > 0.0 { (totals.radio_blocks as f64 / blocks).min(1.0) } else { f64::NAN });
 }

@@ -77,7 +77,7 @@ fn write_totals(totals: &Totals, prefix: &str, mobiles: usize, until: Instant, o
     let mut set = |name: &str, value: f64| out.set(&named(prefix, name), value);
     set("blocks", totals.blocks as f64);
     set("blocks_lost", totals.blocks_lost as f64);
-    // Of all mobiles together, over the time until something last happened; a block that began counts as a whole.
+    // Of all mobiles together, over the run; a block that began counts as a whole.
     let of = until.as_secs_f64() * mobiles as f64;
     set("busy_share", if of > 0.0 { (totals.busy.as_secs_f64() / of).min(1.0) } else { f64::NAN });
 }

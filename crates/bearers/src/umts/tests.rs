@@ -739,6 +739,18 @@ fn what_is_on_the_air_when_the_run_ends_or_the_mobile_leaves_is_recorded() {
 }
 
 #[test]
+fn the_share_of_the_run_in_which_a_channel_was_busy_has_the_time_in_which_nothing_happened() {
+    let mut bench = channel(json!({}));
+    bench.send(DOWN, 1500);
+    bench.finish();
+    let busy_s = |bench: &Bench| bench.value("downlink.busy_share") * bench.now.as_secs_f64();
+    let before = busy_s(&bench);
+    bench.run_until(ms(10_000));
+    bench.bearer.close(&mut Cx { now: bench.now, records: &mut bench.records });
+    assert!(before > 0.03 && (busy_s(&bench) - before).abs() < 1e-9, "{before}");
+}
+
+#[test]
 fn little_data_stays_on_fach_and_more_is_promoted() {
     let mut bench = channel(json!({ "rrc": {}, "core_delay": "0s" }));
     bench.send(DOWN, 1500);
