@@ -301,7 +301,7 @@ fn listed(list: &DropList, direction: Direction) -> &BTreeSet<u64> {
 impl Bearer for Faulty {
     fn send(&mut self, cx: &mut Cx, dir: Direction, mut station: Station, mut sdu: Packet) {
         if let (Some(nat), Direction::Downlink) = (&mut self.nat, dir) {
-            match nat.come(cx.now, &mut sdu) {
+            match nat.come(cx.now, station, &mut sdu) {
                 Some(inside) => station = inside,
                 None => return self.refuse(cx, dir, &sdu, false),
             }

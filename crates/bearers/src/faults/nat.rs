@@ -9,6 +9,9 @@
 //! also a new address), and what comes for the old ones is not let in. There are 32,768 bindings at most: where one
 //! more is needed, the eighth of them goes by which nothing was sent for longest (RFC 4787, 4.3: what goes out
 //! refreshes a binding). Checksums are filled in at the edges, as always.
+//!
+//! Fragments have no ports, but for the first of a datagram. Until bindings are forgotten they pass as they are, and make none;
+//! from then on none passes, where a real translator follows them (RFC 4787, REQ-14).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -171,12 +174,16 @@ impl Translator {
     /// A datagram goes out; `None` if it does not pass.
     pub(super) fn out(&mut self, now: Instant, station: Station, packet: &mut Packet) -> Option<()> {
         self.forget(now);
-        if let Kind::Error { about } = Kind::of(packet)? {
-            // About a datagram that was let in: its destination is inside.
-            let inside = end(&about, false)?;
-            let outside = self.outward.get(&(station.0, inside))?.outside;
-            *packet = error(packet, about, false, inside, outside)?;
-            return Some(());
+        match Kind::of(packet)? {
+            Kind::Fragment => return (self.round == 0).then_some(()),
+            Kind::Error { about } => {
+                // About a datagram that was let in: its destination is inside.
+                let inside = end(&about, false)?;
+                let outside = self.outward.get(&(station.0, inside))?.outside;
+                *packet = error(packet, about, false, inside, outside)?;
+                return Some(());
+            }
+            Kind::Plain => {}
         }
         let inside = end(packet.head(), true)?;
         let outside = self.bind(station.0, inside)?;
@@ -184,14 +191,18 @@ impl Translator {
         Some(())
     }
 
-    /// A datagram wants in: to which station; `None` if it does not pass.
-    pub(super) fn come(&mut self, now: Instant, packet: &mut Packet) -> Option<Station> {
+    /// A datagram wants in, by its address to this station: to which one; `None` if it does not pass.
+    pub(super) fn come(&mut self, now: Instant, station: Station, packet: &mut Packet) -> Option<Station> {
         self.forget(now);
-        if let Kind::Error { about } = Kind::of(packet)? {
-            let outside = end(&about, true)?;
-            let (station, inside) = *self.inward.get(&outside)?;
-            *packet = error(packet, about, true, outside, inside)?;
-            return Some(Station(station));
+        match Kind::of(packet)? {
+            Kind::Fragment => return (self.round == 0).then_some(station),
+            Kind::Error { about } => {
+                let outside = end(&about, true)?;
+                let (station, inside) = *self.inward.get(&outside)?;
+                *packet = error(packet, about, true, outside, inside)?;
+                return Some(Station(station));
+            }
+            Kind::Plain => {}
         }
         let outside = end(packet.head(), false)?;
         let (station, inside) = *self.inward.get(&outside)?;
@@ -206,15 +217,16 @@ enum Kind {
     Plain,
     /// An ICMP error, about a datagram with these octets.
     Error { about: Vec<u8> },
+    /// A piece of one.
+    Fragment,
 }
 
 impl Kind {
     fn of(packet: &Packet) -> Option<Kind> {
         let head = packet.head();
         let header = Brief::parse(head)?;
-        // Pieces behind the first have no ports: they are not let through.
         if header.is_fragment {
-            return None;
+            return Some(Kind::Fragment);
         }
         let kind = head.get(header.header_len).copied();
         let is_error = match header.protocol {

@@ -413,6 +413,23 @@ fn a_rebound_client_has_another_port_and_what_comes_for_the_old_one_is_not_let_i
 }
 
 #[test]
+fn fragments_pass_a_translator_until_it_forgets_its_bindings() {
+    let mut bench = faulty(json!({ "nat": { "first": "1s" } }));
+    let mut pass = |second, direction, from, to| {
+        let mut piece = datagram(protocol::UDP, from, to, 1000);
+        // Of a larger one, more follow.
+        piece.head_mut()[6..8].copy_from_slice(&0x2000_u16.to_be_bytes());
+        bench.now = Instant::ZERO + Duration::from_secs(second);
+        carry(&mut bench, direction, piece).len()
+    };
+    let passed = [0, 2].map(|second| {
+        let (near, far) = ((CLIENT, 5000), (SERVER, 443));
+        (pass(second, Direction::Uplink, near, far), pass(second, Direction::Downlink, far, near))
+    });
+    assert_eq!(passed, [(1, 1), (0, 0)]);
+}
+
+#[test]
 fn a_translator_that_is_full_drops_the_bindings_by_which_nothing_was_sent_for_longest() {
     let mut bench = faulty(json!({ "nat": { "first": "1h" } }));
     let sends = |bench: &mut Bench<Faulty>, port: u16| assert_eq!(out(bench, (CLIENT, port)).1, port);
