@@ -137,12 +137,18 @@ impl MlpppConfig {
     }
 
     pub(super) fn limits(&self) -> Limits {
+        // The protocol field is not counted in the MRRU (RFC 1990, 5.1.1).
+        let packet = self.mrru.0 + 2;
+        let octets = self.reassembly_buffer.0.max(packet);
+        let least = match self.fragments {
+            Fragments::Fixed(size) => size.0.clamp(1, 16),
+            _ => 16,
+        };
         Limits {
-            octets: self.reassembly_buffer.0,
+            octets,
             // None carries less than its protocol field, but those of a foreign sender may be empty.
-            fragments: usize::try_from(self.reassembly_buffer.0 / 16).unwrap_or(usize::MAX),
-            // The protocol field is not counted in the MRRU (RFC 1990, 5.1.1).
-            packet: self.mrru.0 + 2,
+            fragments: usize::try_from(octets.div_ceil(least)).unwrap_or(usize::MAX),
+            packet,
             patience: self.reassembly_timeout,
         }
     }

@@ -68,6 +68,17 @@ fn rates_add_up_less_the_headers() {
 }
 
 #[test]
+fn the_largest_packet_fits_in_however_small_its_pieces_are() {
+    for size in ["1B", "8B", "200B"] {
+        let config = json!({ "fragments": { "fixed": size }, "reassembly_buffer": "1500B" });
+        let mut bench = wires(2, config);
+        bench.send(DOWN, 1500);
+        bench.finish();
+        assert_eq!((bench.ids(DOWN), bench.value("downlink.mp_overflows")), (vec![1], 0.0), "{size}");
+    }
+}
+
+#[test]
 fn six_circuits_come_to_the_measured_rates() {
     // 296.67 and 245.65 kbit/s of file are 305 and 253 with headers of 40 octets in 1460 (Kojima and others 2000).
     let of = |copies: u16| rate(bundle(json!({ "copies": copies, "queue": "1000 packets" })));
