@@ -5,12 +5,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from airloom.errors import AirloomError, CannotWrite, UsageError
 from airloom.gate.file import load
 from airloom.gate.measure import Measured
 from airloom.gate.outcome import Outcome
@@ -170,6 +172,71 @@ def test_a_page_that_fails_or_is_an_error_fails_its_gate(
     done = inside("gate", path)
     assert done.code == code, done.out
     assert says in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "kind", "says"),
+    [
+        (UsageError("nothing listens on port 8000"), 1, "failure", "seed 2: not loaded: nothing listens on port 8000"),
+        (CannotWrite("no space left"), 4, "error", "no space left"),
+    ],
+)
+def test_what_breaks_while_a_gate_is_measured_takes_no_verdict_of_another_with_it(
+    monkeypatch: pytest.MonkeyPatch, broken: AirloomError, code: int, kind: str, says: str
+) -> None:
+    path = gates('"page_load_s.median <= 60"')
+    path.write_text(path.read_text() + PLACE.format(rules='"page_load_s.max < 9"'))
+    loads: Iterator[Loaded | AirloomError] = iter([page({}), broken, page({})])
+
+    def load_page(*_: object, **__: object) -> Loaded:
+        found = next(loads)
+        if isinstance(found, Loaded):
+            return found
+        raise found
+
+    monkeypatch.setattr("airloom.page_load.load_page", load_page)
+    done = inside("gate", path, "--junit", "j.xml")
+    assert done.code == code, done.out + done.err
+    assert says in done.err + Path("j.xml").read_text()
+    cases = list(ElementTree.parse("j.xml").getroot().iter("testcase"))
+    assert {case.get("classname") for case in cases} == {"page", "start"}
+    assert {case.get("classname") for case in cases if case.find(kind) is not None} == {"start"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("command = 'true'\nlinks = ['wtp/3g']\nrules = ['exit_code == 0']", "did you mean wpt/3g?"),
+        ("command = 'true'\nlinks = ['wpt/3g']\nset = { dely = '1s' }\nrules = ['exit_code == 0']", "dely"),
+        (PLACE.format(rules='"status == 200"').replace("wireline", "wtp/3g"), "did you mean wpt/3g?"),
+        (PLACE.format(rules='"status == 200"').replace("wireline", "umts-page"), "umts-page: no bearer or preset"),
+        (PLACE.format(rules='"status == 200"') + "set = { delay = '200ms' }", "delay"),
+        (PLACE.format(rules='"status == 200"') + "http = '3'", "ask for https://localhost:8000/"),
+    ],
+)
+def test_a_wrong_link_or_key_of_any_gate_is_said_before_one_is_measured(
+    monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    path = gates('"page_load_s.median <= 60"')
+    path.write_text(path.read_text() + (text if text.startswith("[") else f"[gate.far]\n{text}"))
+    monkeypatch.setattr("airloom.gate.measure", lambda *_: pytest.fail("it was measured"))
+    done = inside("gate", path)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+
+
+def test_keys_of_a_page_are_those_of_its_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path("gates.toml")
+    path.write_text(PLACE.format(rules='"page_load_s.max < 9"') + 'set = { "links.radio.delay" = "200ms" }\n')
+    given: list[object] = []
+
+    def load_page(*_: object, overrides: object, **__: object) -> Loaded:
+        given.append(overrides)
+        return page({})
+
+    monkeypatch.setattr("airloom.page_load.load_page", load_page)
+    assert inside("gate", path).code == 0
+    assert given == [{"links.radio.delay": "200ms"}] * 3
 
 
 def test_a_baseline_that_is_not_there_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

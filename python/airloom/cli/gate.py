@@ -43,7 +43,7 @@ def gate(
     Ends with 0 if no rule fails, 1 if one does, 3 if this machine cannot do it (with --strict: if a rule is unclear),
     4 if something broke.
     """
-    from airloom.gate import Outcome, load, measure
+    from airloom.gate import Outcome, check_links, load, measure
     from airloom.gate.baseline import Baseline, write
     from airloom.gate.measure import Measured
     from airloom.places import new_place
@@ -62,6 +62,8 @@ def gate(
     for baseline in {each.folder / rule.vs for each in gates for rule in each.rules if rule.vs}:
         if write_baseline is None or baseline.resolve() != write_baseline.resolve():
             Baseline(baseline)  # one that cannot be read is said before anything is measured
+    for each in gates:
+        check_links(each)
     place: list[Path] = [] if out is None else [out]
 
     def results() -> Path:

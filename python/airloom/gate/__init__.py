@@ -5,8 +5,8 @@
 """
 
 from airloom.gate.file import Gate, load
-from airloom.gate.measure import measure
+from airloom.gate.measure import check_links, measure
 from airloom.gate.outcome import Outcome
 from airloom.gate.rules import Rule, Verdict
 
-__all__ = ["Gate", "Outcome", "Rule", "Verdict", "load", "measure"]
+__all__ = ["Gate", "Outcome", "Rule", "Verdict", "check_links", "load", "measure"]

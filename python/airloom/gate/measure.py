@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from airloom._core import DriveError
+from airloom._core import DriveError, ScenarioError
 from airloom.emulation import exported
-from airloom.errors import RunError, Unsupported
+from airloom.errors import CannotWrite, RunError, Unsupported, UsageError
 from airloom.gate.file import Gate
 from airloom.scenario import Scenario
 
@@ -48,6 +48,12 @@ class Measured(NamedTuple):
         return [float(s[measure]) if measure in s else None for s in self.summaries]
 
 
+def check_links(gate: Gate) -> None:
+    """Raises `UsageError` or `ScenarioError` where a link, or a key that is set, is mistaken; nothing is run."""
+    for link in gate.links:
+        _runs(Measured(gate, link, [], [], [], []), Path)
+
+
 def measure(gate: Gate, place: Callable[[], Path], done: Callable[[], object] = lambda: None) -> Iterator[Measured]:
     """Makes the runs, link by link. What takes real time has its results in `place()`; `done` is told of each run."""
     for link in gate.links:
@@ -60,7 +66,7 @@ def measure(gate: Gate, place: Callable[[], Path], done: Callable[[], object] = 
                     found.seeds.append(seed)
                     found.summaries.append(summary)
                 done()
-        except (RunError, Unsupported, DriveError) as error:
+        except (RunError, Unsupported, DriveError, UsageError, ScenarioError, CannotWrite) as error:
             cannot = isinstance(error, Unsupported) or getattr(error, "exit_code", 4) == _CANNOT
             found = found._replace(error=str(error), is_unsupported=cannot)
         yield found
@@ -70,6 +76,16 @@ def _runs(found: Measured, place: Callable[[], Path]) -> Callable[[int], dict[st
     """What makes a run with a seed; it gives nothing for one that was not valid."""
     gate, link = found.gate, found.link
     if gate.kind == "url":
+        from airloom.page_load.measure import check_page
+
+        check_page(
+            str(gate.what),
+            link,
+            loopback=gate.loopback,
+            outside=gate.outside,
+            overrides=_page_keys(gate),
+            http=gate.http,
+        )
         return lambda seed: _until_valid(found, seed, place(), partial(_page, found, seed))
     scenario = _scenario(gate, link)
     if gate.is_virtual:
@@ -167,24 +183,33 @@ def _written(measures: Path) -> dict[str, float]:
     return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
 
 
+def _page_keys(gate: Gate) -> dict[str, object]:
+    limit = {} if gate.lateness_limit is None else {"run.lateness_limit": gate.lateness_limit}
+    return {**gate.settings, **limit}
+
+
 def _page(found: Measured, seed: int, folder: Path) -> tuple[dict[str, float], list[str]]:
     """A load of the page in Chromium."""
     from airloom.page_load import load_page
 
-    gate, link = found.gate, found.link
-    limit = {} if gate.lateness_limit is None else {"run.lateness_limit": gate.lateness_limit}
-    loaded = load_page(
-        str(gate.what),
-        link,
-        "none",
-        folder,
-        loopback=gate.loopback,
-        outside=gate.outside,
-        seed=seed,
-        timeout_s=gate.timeout_s,
-        overrides=gate.settings | limit,
-        http=gate.http,
-    )
+    gate = found.gate
+    try:
+        loaded = load_page(
+            str(gate.what),
+            found.link,
+            "none",
+            folder,
+            loopback=gate.loopback,
+            outside=gate.outside,
+            seed=seed,
+            timeout_s=gate.timeout_s,
+            overrides=_page_keys(gate),
+            http=gate.http,
+        )
+    except UsageError as error:
+        # Address, link and keys are known to be right: nobody serves the page any more.
+        found.unloaded.append((seed, str(error)))
+        return {}, []
     if loaded.page_s is None:
         if not loaded.reasons:
             found.unloaded.append((seed, str(loaded.seen["error"])))

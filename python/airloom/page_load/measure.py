@@ -127,7 +127,7 @@ def load_page(
     authority = Authority(folder) if address.is_secure and roots else None
     commands = {name: site(name, files, folder, authority, by_quic=http == "3") for name, files in roots.items()}
     asked = _asked(address, list(roots), outside)
-    ports = list(dict.fromkeys([*([address.port] if address.where is Where.MACHINE else []), *loopback]))
+    ports = _ports(address, loopback)
     scenario = network(link, chosen, folder, asked, commands, ports, delay, loss, overrides or {})
     # A proxy's rule comes first: it is the first one that counts.
     named = [*chosen.rules(asked), *rules(address, ports)]
@@ -186,6 +186,25 @@ def load_page(
     return Loaded(link, way, folder, seen, dict(laboratory.summary), reasons, seed, http)
 
 
+def check_page(
+    url: str,
+    link: str,
+    *,
+    loopback: Sequence[int] = (),
+    outside: bool = False,
+    overrides: Mapping[str, object] | None = None,
+    http: str | None = None,
+) -> None:
+    """Raises `UsageError` or `ScenarioError` where `load_page` without a proxy would, whoever serves the page."""
+    way = _way("none")
+    address = understand(url)
+    versions.check(http, address, way)
+    started = ["origin"] if address.where is Where.ORIGIN else []
+    commands = {name: ["true"] for name in started}
+    asked = _asked(address, started, outside)
+    network(link, way, Path(), asked, commands, _ports(address, loopback), None, 0.0, overrides or {})
+
+
 def _way(name: str) -> Way:
     if name not in WAYS:
         raise UsageError(f"no proxy {name!r}; valid: {', '.join(WAYS)}")
@@ -200,6 +219,11 @@ def _asked(address: Address, started: list[str], outside: bool) -> Asked:
         is_outside = address.where is Where.OUTSIDE
         servers.insert(0, Server(address.host, address.port, address.server, is_outside))
     return Asked(servers, outside or address.where is Where.OUTSIDE)
+
+
+def _ports(address: Address, loopback: Sequence[int]) -> list[int]:
+    """The ports of this machine that the page may ask: its own first."""
+    return list(dict.fromkeys([*([address.port] if address.where is Where.MACHINE else []), *loopback]))
 
 
 def wait_for(laboratory: airloom.Lab, host: str, *port: str) -> None:

@@ -27,7 +27,7 @@ def link_table(name: str) -> dict[str, Any]:
         return {"bearer": name}
     guess = did_you_mean(name, [*bearers, *presets()])
     raise UsageError(
-        f"--link {name}: no bearer or preset is called so{guess}; valid bearers: {', '.join(bearers)}; "
+        f"{name}: no bearer or preset is called so{guess}; valid bearers: {', '.join(bearers)}; "
         f"presets: {', '.join(presets())}"
     )
 
