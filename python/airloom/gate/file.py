@@ -62,13 +62,13 @@ class Gate(NamedTuple):
     kind: str
     #: The scenario, the words of the command, or the address.
     what: str | tuple[str, ...]
-    #: Bearers, presets or scenarios; of a scenario its own name alone.
+    #: Bearers, presets or scenarios (of a page no scenarios); of a scenario its own name alone.
     links: tuple[str, ...]
     rules: tuple[Rule, ...]
     runs: int
     #: The seed of the first run; the others follow.
     seed: int
-    #: Keys of the scenario, or of the link.
+    #: Keys of the scenario, or of the link; of a page those of its load's scenario (`links.radio.delay`).
     settings: dict[str, object]
     timeout_s: float
     retries: int
