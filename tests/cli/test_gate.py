@@ -259,7 +259,13 @@ def test_runs_of_a_baseline_without_the_measure_are_left_out(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "words",
-    [("--junit", "nowhere/j.xml"), ("--write-baseline", "nowhere/b.json"), ("--out", "gates.toml"), ("--out", "full")],
+    [
+        ("--junit", "nowhere/j.xml"),
+        ("--junit", "full"),
+        ("--write-baseline", "nowhere/b.json"),
+        ("--out", "gates.toml"),
+        ("--out", "full"),
+    ],
 )
 def test_what_cannot_be_written_is_said_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]

@@ -57,8 +57,8 @@ def gate(
     if out is not None and ((out.is_dir() and any(out.iterdir())) or (out.exists() and not out.is_dir())):
         raise UsageError(f"{out} exists and is not an empty folder: choose another --out")
     for written in (junit, summary_md, write_baseline):
-        if written is not None and not written.parent.is_dir():
-            raise UsageError(f"{written} cannot be written: {written.parent} is not there")
+        if written is not None and (why := _in_the_way(written, is_replaced=written == write_baseline)):
+            raise UsageError(f"{written} cannot be written: {why}")
     for baseline in {each.folder / rule.vs for each in gates for rule in each.rules if rule.vs}:
         if write_baseline is None or baseline.resolve() != write_baseline.resolve():
             Baseline(baseline)  # one that cannot be read is said before anything is measured
@@ -90,11 +90,6 @@ def gate(
     if write_baseline is not None:
         write(write_baseline, measured)
     outcome = Outcome(measured)
-    if junit is not None:
-        junit.write_bytes(outcome.junit())
-    if summary_md is not None:
-        with summary_md.open("a", encoding="utf-8") as summary:
-            summary.write(outcome.markdown())
     with verdict_follows():
         if as_json:
             print_json(outcome.document())
@@ -104,9 +99,24 @@ def gate(
             if os.environ.get("GITHUB_ACTIONS") == "true":
                 for line in outcome.annotations():
                     emit(line)
+    if junit is not None:
+        junit.write_bytes(outcome.junit())
+    if summary_md is not None:
+        with summary_md.open("a", encoding="utf-8") as summary:
+            summary.write(outcome.markdown())
     for note in outcome.notes:
         say(note)
     if place and place[0].exists() and not all(each.is_virtual for each in gates):
         say(f"results in {quoted(place[0])}")
     if code := outcome.exit_code(strict=strict, skip_unsupported=skip_unsupported):
         raise typer.Exit(code)
+
+
+def _in_the_way(file: Path, *, is_replaced: bool) -> str | None:
+    """Why a file cannot be written, as far as can be told beforehand."""
+    if file.is_dir():
+        return "it is a folder"
+    if not file.parent.is_dir():
+        return f"{file.parent} is not there"
+    place = file if file.exists() and not is_replaced else file.parent
+    return None if os.access(place, os.W_OK) else f"{place} is not writable"
