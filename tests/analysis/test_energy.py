@@ -240,6 +240,17 @@ def test_what_another_link_was_busy_is_not_spent_on_this_one() -> None:
     assert analysis.energy(run, link="wire").height > 0
 
 
+def test_a_replayed_trace_is_told_of_a_model_that_then_works() -> None:
+    run = parse(WIRE.replace('"wireline", rate = "1Mbit/s", delay = "20ms"', '"trace"'), "wire.toml").run()
+    done = inside("energy", run.folder)
+    assert done.code == 2
+    assert "'wire' (trace) does not say how long it was busy: choose a model" in done.err
+    (named,) = (name for name in analysis.energy_models() if name in done.err)
+    for model in (named, "lte"):
+        assert inside("energy", run.folder, "--model", model).code == 0
+    assert analysis.energy(run, named).filter(pl.col("what") == "receive")["joules"].sum() > 0
+
+
 def test_a_group_of_one_spends_as_its_only_member() -> None:
     one, group = (
         parse(WIRE.replace("mobile = { ", f"mobile = {{ {count}"), "wire.toml").run(1, out=Path(f"{len(count)}"))

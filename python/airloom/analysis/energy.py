@@ -81,7 +81,8 @@ def default_models(run: Run, link: str | None = None) -> list[Model]:
 
     All models of UMTS for a radio channel of UMTS. For any other bearer `wlan.ns3`, an interface that sends, receives
     or waits: it asks for nothing but how long the link was busy each way, so that every run of WWP has what it needs.
-    There is no model of a GPRS radio; joules on `egprs` are for orderings at most.
+    `piafs`, `mlppp` and `trace` do not say that; a `trace` is for models that count packets. There is no model of a
+    GPRS radio; joules on `egprs` are for orderings at most.
     """
     if bearer(run, link) in _UMTS:
         return [model for name, model in energy_models().items() if name.startswith("umts.")]
@@ -223,7 +224,10 @@ def _by_interface(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[
         busy = [run.summary.get(f"{link}.{direction}.busy_s") for direction in ("uplink", "downlink")]
         if None in busy:
             what = bearer(run, link)
-            raise UsageError(f"the link {link!r} ({what}) does not say how long it was busy: no model fits it")
+            fits = "no model fits it"
+            if what == "trace":
+                fits = "choose a model of another form, such as wavelan.2mbit, with packets recorded"
+            raise UsageError(f"the link {link!r} ({what}) does not say how long it was busy: {fits}")
         on_air[_first_host(run, link)] = (float(busy[0] or 0), float(busy[1] or 0), end)
     for (host,), of_host in states.group_by("host", maintain_order=True):
         each = [_length_s(of_host.filter(pl.col("dir") == direction)) for direction in ("ul", "dl")]
