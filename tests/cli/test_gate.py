@@ -13,11 +13,13 @@ from xml.etree import ElementTree
 import pytest
 
 from airloom.errors import AirloomError, CannotWrite, UsageError
+from airloom.gate import check_links
 from airloom.gate.file import load
 from airloom.gate.measure import Measured
 from airloom.gate.outcome import Outcome
 from airloom.page_load.measure import Loaded
 from tests.cli.shell import airloom, inside
+from tests.documents import ROOT
 
 PAGE = """\
 runs = 5
@@ -136,6 +138,18 @@ def test_a_wrong_file_is_one_line_and_exit_code_2(text: str, said: str) -> None:
     assert (code, out) == (2, ""), err
     assert said in err
     assert len(err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("key", ["scenario", "command"])
+def test_a_scenario_is_looked_for_beside_the_gate_file(tmp_path: Path, key: str) -> None:
+    place = tmp_path / "there"
+    place.mkdir()
+    (place / "own.toml").write_text((ROOT / "python/airloom/scenarios/umts-page.toml").read_text())
+    what = {"scenario": "scenario = 'own.toml'", "command": "command = 'true'\nlinks = ['own.toml']"}[key]
+    (place / "gates.toml").write_text(f"[gate.x]\n{what}\nrules = ['a <= 1']\n")
+    check_links(load(place / "gates.toml")[0])
+    with pytest.raises(UsageError, match=r"own\.toml"):
+        check_links(load(place / "gates.toml")[0]._replace(folder=tmp_path))
 
 
 PLACE = """\

@@ -78,7 +78,7 @@ class Gate(NamedTuple):
     outside: bool
     #: The version of HTTP of a page, if not what browser and server agree on.
     http: str | None
-    #: The folder of the file: where commands run and baselines are.
+    #: The folder of the file: where baselines are, and scenarios that are files. Commands run in the current one.
     folder: Path
 
     @property

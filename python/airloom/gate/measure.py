@@ -105,10 +105,11 @@ def _scenario(gate: Gate, link: str) -> Scenario:
     from airloom.emulation import find
     from airloom.scenario import load
 
+    beside = gate.folder / link
+    name = str(beside) if beside.is_file() else link
     if gate.is_virtual:
-        beside = gate.folder / link
-        return load(beside if beside.is_file() else link, gate.settings)
-    found = find(link, gate.settings, outside=gate.outside, loopback=gate.loopback)
+        return load(name, gate.settings)
+    found = find(name, gate.settings, outside=gate.outside, loopback=gate.loopback)
     return found if gate.lateness_limit is None else found.with_keys({"run.lateness_limit": gate.lateness_limit})
 
 
