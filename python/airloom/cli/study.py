@@ -192,8 +192,10 @@ def report(
         str | None, typer.Option(metavar="KEY", help="One table: its key (table-1), or the paper's number.")
     ] = None,
     claim: Annotated[str | None, typer.Option(metavar="ID", help="One claim with its parts.")] = None,
-    png: Annotated[bool, typer.Option("--png", help="The figure as PNG (default: SVG).")] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="The figure as PDF.")] = False,
+    png: Annotated[
+        bool, typer.Option("--png", help="The figure as PNG, as it is of a run that ships; of your own: SVG.")
+    ] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="The figure as PDF, of a run of your own.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The last quick run, even if there is a full one.")] = False,
     out: Out = None,
     as_json: common.Json = False,
