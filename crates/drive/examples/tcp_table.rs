@@ -15,7 +15,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Octets of each transfer.
 const SIZE: &str = "1MB";
-const CONTROLLERS: [&str; 7] = ["tahoe", "reno", "newreno", "cubic", "westwood", "vegas", "bbr"];
+const CONTROLLERS: [&str; 8] = ["tahoe", "reno", "newreno", "cubic", "westwood", "vegas", "probing", "bbr"];
 
 /// A link, and how many seeds tell something about it.
 struct Link {

@@ -97,7 +97,7 @@ pub struct Report {
     pub grades: Vec<(String, Grade)>,
     /// Datagrams that were cut short or had flipped bits; dropped.
     pub malformed: u64,
-    /// Rows of the packets table that were not kept: there were too many.
+    /// Records of any kind that were not kept: there were too many.
     pub records_lost: u64,
     /// Counts of all ports together.
     pub ports: PortCounters,
