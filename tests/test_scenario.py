@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import airloom as al
@@ -134,6 +135,18 @@ def test_a_star_sets_a_key_of_all_links_of_any_shipped_scenario() -> None:
         al.load("umts-page", {"links.x*.mtu": 2088})
     with pytest.raises(al.ScenarioError, match="mtu: expected an integer from 68 to 65535, found the integer 9"):
         al.load("umts-page", {"links.radio.mtu": 9})
+
+
+def test_a_scenario_that_records_its_radio_takes_any_number_of_mobiles() -> None:
+    found = {}
+    small = {"hosts.mobile.app.http-client.pages": [["/1kB"]], "run.record": ["packets"]}
+    for count in (1, 16):
+        keys = {**small, "hosts.mobile.count": count}
+        points = al.load("umts-page", keys).run(1, out=Path(str(count))).packets["point"].cast(pl.String).unique()
+        found[count] = {point for point in points if ".rlc." in point}
+    ends = [f"rlc.{way}.{end}" for way in ("dl", "ul") for end in ("tx", "rx")]
+    assert found[1] == {f"radio.{end}" for end in ends}
+    assert found[16] == {f"radio.{number}.{end}" for number in range(16) for end in ends}
 
 
 def test_the_proposal_of_2002_runs_beside_wap_and_plain_tcp() -> None:
