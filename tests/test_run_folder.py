@@ -316,6 +316,15 @@ def test_the_current_folder_is_no_place_for_a_run(tmp_path: Path, monkeypatch: p
     assert [*here.iterdir()] == []
 
 
+def test_a_mount_point_is_no_place_for_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place := tmp_path / "disk").mkdir()
+    monkeypatch.setattr("os.path.ismount", lambda path: Path(path) == place)
+    done = inside("run", "umts-page", "--out", place)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "disk is where a file system begins" in done.err
+    assert [*tmp_path.iterdir()] == [place]
+
+
 def test_new_places_have_the_time_and_a_number_where_they_are_taken() -> None:
     names = []
     for _ in range(3):

@@ -52,6 +52,9 @@ class Folder:
             check(place, identity, force=force)
             if _is_around_us(place):
                 raise UsageError(f"{place} is the current folder, or one around it: choose another --out")
+            if os.path.ismount(place):
+                # A run takes its place by being given that name, which the system refuses for this one.
+                raise UsageError(f"{place} is where a file system begins: choose a folder in it for --out")
         self.place = place
         self._identity = identity
         self._force = force
