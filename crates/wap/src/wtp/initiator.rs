@@ -66,9 +66,9 @@ impl Initiator {
         }
     }
 
-    /// Octets of an incomplete result.
+    /// Octets counted for an incomplete result.
     pub fn held(&self) -> usize {
-        self.result.message.octets()
+        self.result.message.held()
     }
 
     /// When to call `handle_timeout`.

@@ -86,9 +86,9 @@ impl Responder {
         self.over
     }
 
-    /// Octets of an incomplete Invoke.
+    /// Octets counted for an incomplete Invoke.
     pub fn held(&self) -> usize {
-        self.invoke.message.octets()
+        self.invoke.message.held()
     }
 
     /// When to call `handle_timeout`.

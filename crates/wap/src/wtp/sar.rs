@@ -169,12 +169,14 @@ pub enum Received {
     Complete(u8),
 }
 
+/// Octets that a packet is counted for at least where the memory is bounded, since an empty one takes some too.
+const LEAST: usize = 64;
+
 /// A message on its way in.
-#[derive(Debug, Default, getset::CopyGetters)]
+#[derive(Debug, Default)]
 pub struct Receiving {
     packets: Vec<Option<Bytes>>,
-    /// Octets held.
-    #[getset(get_copy = "pub")]
+    /// Octets of the message that are here.
     octets: usize,
     /// The last packet of the latest group, where it is known.
     group_end: Option<(u8, Trailer)>,
@@ -208,7 +210,8 @@ impl Receiving {
                 return None;
             }
             self.octets += data.len();
-            self.packets[place] = Some(data);
+            // A copy: what came along in its datagram, which is as large as anybody likes, goes.
+            self.packets[place] = Some(Bytes::copy_from_slice(&data));
         }
         if trailer.wants_answer() && self.group_end.is_none_or(|(end, _)| psn >= end) {
             self.group_end = Some((psn, trailer));
@@ -246,6 +249,11 @@ impl Receiving {
     pub fn missing_now(&self) -> Option<Vec<u8>> {
         let (end, _) = self.group_end?;
         Some(self.missing(end)).filter(|m| !m.is_empty())
+    }
+
+    /// What it is counted for where the memory is bounded.
+    pub fn held(&self) -> usize {
+        self.octets.max(LEAST * self.packets.len())
     }
 
     /// The whole message, when it is complete.
@@ -370,6 +378,20 @@ mod tests {
         assert_eq!(r.packet(1, Trailer::None, false, message(10), 15), None);
         // Repetitions cost nothing.
         assert!(r.packet(0, Trailer::None, false, message(10), 15).is_some());
-        assert_eq!(r.octets(), 10);
+        assert_eq!(r.octets, 10);
+    }
+
+    #[test]
+    fn a_packet_keeps_nothing_of_its_datagram_and_a_small_one_counts_for_what_it_takes() {
+        let big = Bytes::from(vec![0; 65_000]);
+        let mut r = Receiving::default();
+        assert!(r.packet(0, Trailer::None, false, big.slice(..1), 1000).is_some());
+        assert!(big.is_unique());
+        assert_eq!(r.held(), LEAST);
+        assert!(r.packet(255, Trailer::None, false, message(10), 1000).is_some());
+        assert_eq!(r.held(), 256 * LEAST);
+        let mut whole = Receiving::default();
+        assert!(whole.packet(0, Trailer::Message, false, message(1400), 1400).is_some());
+        assert_eq!(whole.held(), 1400);
     }
 }
