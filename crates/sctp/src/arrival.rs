@@ -1,6 +1,6 @@
 //! A packet arrives: tags, chunks in their order, and what they change (RFC 9260, 6.2.1, 8.5, 9).
 
-use airloom_base::{CloseReason, Cx, Duration, Packet};
+use airloom_base::{Body, CloseReason, Cx, Duration, Packet};
 use bytes::Bytes;
 
 use super::association::{Association, SackDue};
@@ -12,12 +12,21 @@ use super::wire::{Chunks, Header};
 /// The two ECN bits of a packet that met congestion.
 const CE: u8 = 3;
 
+/// User data that is a small part of its packet, of so many octets, as octets of its own: they are counted alone, and would hold the rest.
+fn detached(body: Body, packet: usize) -> Body {
+    match body {
+        Body::Real(octets) if octets.len() < packet / 4 => Body::Real(Bytes::copy_from_slice(&octets)),
+        body => body,
+    }
+}
+
 impl Association {
     pub(super) fn arrives(&mut self, cx: &mut Cx, from: u8, ecn: u8, mut packet: Packet) {
         if usize::from(from) >= self.paths.len() {
             return;
         }
-        self.facts.wire_received += packet.wire_len() as u64;
+        let len = packet.wire_len();
+        self.facts.wire_received += len as u64;
         let body = packet.take_body();
         let Ok(header) = Header::parse(packet.head()) else { return };
         let mut has_data = false;
@@ -49,7 +58,8 @@ impl Association {
                 //= RFC 9260 (6.10): these come alone.
                 break;
             }
-            if let Chunk::Data(data) = chunk {
+            if let Chunk::Data(mut data) = chunk {
+                data.body = detached(data.body, len);
                 has_data = true;
                 let tsn = data.tsn;
                 self.data_arrives(cx, from, data);

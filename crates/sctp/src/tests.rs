@@ -799,3 +799,19 @@ fn a_flood_of_fragments_that_never_end_is_held_only_up_to_the_buffer() {
     }
     assert!(duo.ends[1].inbound.sack_entries() <= 50_000 / 32 + 1 + 64);
 }
+
+#[test]
+fn a_small_chunk_does_not_hold_the_packet_that_it_came_in() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    let (tag, tsn) = (duo.ends[1].local_tag, duo.ends[0].local_tsn);
+    let body = Body::Real(Bytes::from_static(b"x"));
+    let mut octets = Vec::new();
+    Chunk::Data(Data { tsn, begin: true, body, ..Data::default() }).append_to(&mut octets);
+    Chunk::Pad(60_000).append_to(&mut octets);
+    let chunks = Bytes::from(octets);
+    let unit = Header { source: 1, destination: 2, tag }.packet_of(chunks.clone());
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    duo.ends[1].handle_packet(&mut cx, PathId(0), 0, unit);
+    assert_eq!(duo.ends[1].inbound.fragments.len(), 1);
+    assert!(chunks.is_unique());
+}
