@@ -22,7 +22,7 @@ from airloom.wap import Client, parse_gateway
 from airloom.wap.context import Context, Fetch
 from airloom.wap.mail import Letter, Letters, MailServer, Noticer, Post
 from airloom.wap.mail.decks import inbox, letter, write
-from airloom.wap.pap import Initiator
+from airloom.wap.pap import Answer, Initiator
 from airloom.wap.receiver import Receiver
 from airloom.wap.service import Indication, parse
 from tests.wap.gateway import serving
@@ -211,9 +211,54 @@ def test_a_letter_that_cannot_be_read_hides_no_other(tmp_path: Path, head: bytes
 def test_a_letter_that_somebody_else_takes_away_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     letters = Letters(tmp_path / "m")
     name = deliver(tmp_path / "m", "s", "t")
-    monkeypatch.setattr(letters._box, "keys", lambda: [name, "gone"])
+    files = letters._files
+    monkeypatch.setattr(letters, "_files", lambda: {**files(), "gone": tmp_path / "m" / "new" / "gone"})
     assert [one.name for one in letters.fresh()] == [name]
     letters.told("gone")
+    assert letters.find("gone") is None
+
+
+ODD = [
+    b'Content-Type: multipart/mixed; boundary="\xff"\nSubject: odd\n\nHello\n',
+    b"Subject: odd a\x0bb\r\n\r\nHello\r\n",
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_each_letter_is_told_of_once_and_stays_as_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: bytes
+) -> None:
+    pushed: list[str] = []
+
+    def push(client: str, content: str, content_type: str, *, method: str) -> Answer:
+        pushed.append(content)
+        return Answer("id", 1001, "accepted")
+
+    letters = Letters(tmp_path / "m")
+    (tmp_path / "m" / "new" / "1.odd").write_bytes(odd)
+    (tmp_path / "m" / "new" / "2.even").write_bytes(b"Subject: even\n\nHello\n")
+    initiator = Initiator("http://127.92.4.9:9/")
+    monkeypatch.setattr(initiator, "push", push)
+    with Noticer(letters, initiator, PHONE, "http://o/", every_s=3600) as noticer:
+        noticer.look()
+        noticer.look()
+    assert ["odd" in pushed[0], "even" in pushed[1], len(pushed)] == [True, True, 2]
+    found = letters.find("1.odd")
+    assert found is not None
+    assert not found.is_seen
+    assert [one.is_seen for one in letters.all()] == [False, True]
+    assert (tmp_path / "m" / "cur" / "1.odd:2,S").read_bytes() == odd
+    assert {file.name for file in (tmp_path / "m" / "cur").iterdir()} == {"1.odd:2,S", "2.even:2,"}
+
+
+def test_a_letter_that_cannot_be_moved_is_told_of_once(tmp_path: Path) -> None:
+    letters = Letters(tmp_path / "m")
+    name = deliver(tmp_path / "m", "s", "t")
+    # Somebody else's folder is in its way.
+    (tmp_path / "m" / "cur" / f"{name}:2," / "x").mkdir(parents=True)
+    letters.told(name)
+    assert (tmp_path / "m" / "new" / name).exists()
+    assert not letters.fresh()
 
 
 def test_a_noticer_goes_on_after_what_nobody_foresaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
