@@ -129,7 +129,7 @@ impl Association {
                     self.stale_cookie(cx);
                 }
             }
-            Chunk::Shutdown(cumulative) => self.shutdown_arrives(cx, cumulative),
+            Chunk::Shutdown(cumulative) => self.shutdown_arrives(cx, from, cumulative),
             Chunk::ShutdownAck => self.shutdown_ack_arrives(from),
             Chunk::ShutdownComplete { .. } => {
                 if self.state == State::ShutdownAckSent {
@@ -234,7 +234,7 @@ impl Association {
         self.packets_unacknowledged = self.packets_unacknowledged.saturating_add(1);
         if self.state == State::ShutdownSent {
             //= RFC 9260 (9.2): SHUTDOWN again, and a SACK if something is missing.
-            self.send_shutdown(cx);
+            self.send_shutdown(cx, self.last_from);
             if self.inbound.sack_entries() == 0 {
                 self.sack_due = SackDue::No;
                 return;

@@ -82,6 +82,8 @@ pub struct Association {
     pub(super) packets_unacknowledged: u8,
     /// Where the last data came from: acknowledgements go back there.
     pub(super) last_from: u8,
+    /// Where SHUTDOWN or SHUTDOWN ACK goes.
+    pub(super) shutdown_path: u8,
     pub(super) window_told: u64,
     pub(super) init_errors: u32,
     pub(super) errors: u32,
@@ -148,6 +150,7 @@ impl Association {
             sack_due: SackDue::No,
             packets_unacknowledged: 0,
             last_from: 0,
+            shutdown_path: 0,
             window_told: config.receive_buffer.0,
             init_errors: 0,
             errors: 0,
@@ -323,7 +326,7 @@ impl Association {
     pub(super) fn abort(&mut self, reason: CloseReason, cause: Option<Cause>) {
         self.control.clear();
         self.control.push_back((
-            self.primary,
+            self.data_path(),
             Chunk::Abort { reflected: false, causes: cause.into_iter().collect() },
         ));
         self.close(reason);

@@ -32,51 +32,54 @@ impl Association {
                 self.stop_reconfiguring();
                 //= RFC 9260 (9.2): T5 guards the whole end.
                 self.t5.arm_after(cx.now, self.shared.config.rto_max * 5);
-                self.send_shutdown(cx);
+                self.send_shutdown(cx, self.data_path());
             }
             State::ShutdownReceived => {
                 self.state = State::ShutdownAckSent;
                 self.stop_reconfiguring();
-                self.send_shutdown_ack(cx);
+                self.send_shutdown_ack(cx, self.shutdown_path);
             }
             _ => {}
         }
     }
 
-    pub(super) fn send_shutdown(&mut self, cx: &mut Cx) {
+    pub(super) fn send_shutdown(&mut self, cx: &mut Cx, path: u8) {
         self.control.retain(|(_, c)| !matches!(c, Chunk::Shutdown(_)));
-        self.answer(self.primary, Chunk::Shutdown(self.inbound.cumulative as u32));
-        self.arm_t2(cx);
+        self.answer(path, Chunk::Shutdown(self.inbound.cumulative as u32));
+        self.arm_t2(cx, path);
     }
 
-    fn send_shutdown_ack(&mut self, cx: &mut Cx) {
+    fn send_shutdown_ack(&mut self, cx: &mut Cx, path: u8) {
         self.sack_due = SackDue::No;
         self.sack_timer.stop();
         self.control.retain(|(_, c)| !matches!(c, Chunk::ShutdownAck));
-        self.answer(self.primary, Chunk::ShutdownAck);
-        self.arm_t2(cx);
+        self.answer(path, Chunk::ShutdownAck);
+        self.arm_t2(cx, path);
         self.tell_end();
     }
 
-    fn arm_t2(&mut self, cx: &mut Cx) {
-        let rto = self.paths[usize::from(self.primary)].rto;
+    fn arm_t2(&mut self, cx: &mut Cx, path: u8) {
+        self.shutdown_path = path;
+        let rto = self.paths[usize::from(path)].rto;
         self.t2.arm_after(cx.now, rto);
     }
 
     pub(super) fn t2_expired(&mut self, cx: &mut Cx) {
-        self.errors += 1;
         self.facts.rto_count += 1;
-        let config = &self.shared.config;
-        if self.errors > config.association_max_retrans {
-            self.control.clear();
-            self.close(CloseReason::TimedOut);
+        let number = usize::from(self.shutdown_path);
+        self.paths[number].back_off(&self.shared.config);
+        // An answer may have gone over a path that was never confirmed: that ends, too.
+        self.errors += u32::from(!self.paths[number].confirmed);
+        self.failed(number);
+        if self.closing.is_some() {
             return;
         }
-        self.paths[usize::from(self.primary)].back_off(config);
         self.flight.resent += 1;
+        //= RFC 9260 (6.4.1): what has to be sent again goes elsewhere, if there is an elsewhere.
+        let path = self.resend_path(self.shutdown_path);
         match self.state {
-            State::ShutdownSent => self.send_shutdown(cx),
-            State::ShutdownAckSent => self.send_shutdown_ack(cx),
+            State::ShutdownSent => self.send_shutdown(cx, path),
+            State::ShutdownAckSent => self.send_shutdown_ack(cx, path),
             _ => {}
         }
     }
@@ -85,10 +88,12 @@ impl Association {
         self.abort(CloseReason::TimedOut, Some(Cause::ProtocolViolation(bytes::Bytes::new())));
     }
 
-    pub(super) fn shutdown_arrives(&mut self, cx: &mut Cx, cumulative: u32) {
+    pub(super) fn shutdown_arrives(&mut self, cx: &mut Cx, from: u8, cumulative: u32) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
+                //= RFC 9260 (6.4): the answer goes back over the path that it came by.
+                self.shutdown_path = from;
                 //= RFC 9260 (3.3.8): it acknowledges up to its TSN, and takes nothing back that was reported beyond (MUST NOT);
                 //= the peer's window is what it was.
                 let window = self.flight.peer_window.saturating_add(self.flight.outstanding);
@@ -104,9 +109,9 @@ impl Association {
                 self.state = State::ShutdownAckSent;
                 self.t2.stop();
                 self.control.retain(|(_, c)| !matches!(c, Chunk::Shutdown(_)));
-                self.send_shutdown_ack(cx);
+                self.send_shutdown_ack(cx, from);
             }
-            State::ShutdownAckSent => self.send_shutdown_ack(cx),
+            State::ShutdownAckSent => self.send_shutdown_ack(cx, from),
             _ => {}
         }
     }

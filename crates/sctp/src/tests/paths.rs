@@ -83,3 +83,45 @@ fn chunks_fit_into_the_smallest_path_whichever_they_take() {
     assert!(written.clone().count() > 0, "{data:?}");
     assert!(written.clone().all(|d| d.begin && d.end), "messages are as large as chunks: {data:?}");
 }
+
+#[test]
+fn where_one_path_fails_the_end_is_said_over_the_other() {
+    for end in [0, 1] {
+        let mut duo = Duo::new(Config::default(), Config::default(), 2);
+        duo.loses = Box::new(|_, path, _| path == 0);
+        assert!(duo.send(0, 0, Outgoing::new(message(0, 0, 1000))));
+        duo.run(Duration::from_secs(10));
+        assert_eq!(duo.got[1].len(), 1);
+        let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+        duo.ends[end].finish(&mut cx, 0);
+        duo.run(Duration::from_secs(30));
+        let closed = TransportEvent::Closed(CloseReason::Finished);
+        assert!(duo.events.iter().all(|events| events.contains(&closed)), "{end}: {:?}", duo.events);
+    }
+}
+
+#[test]
+fn a_peer_that_vanishes_at_the_end_is_given_up_after_as_many_tries_on_all_paths_as_on_one() {
+    for count in [1, 2] {
+        let mut duo = Duo::new(Config::default(), Config::default(), count);
+        duo.loses = Box::new(|_, _, _| true);
+        let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+        duo.ends[0].finish(&mut cx, 0);
+        duo.run(Duration::from_secs(1000));
+        assert!(duo.events[0].contains(&TransportEvent::Closed(CloseReason::TimedOut)));
+        assert!(duo.ends[0].facts().rto_count <= 11, "{count} paths");
+    }
+}
+
+#[test]
+fn an_abort_goes_over_a_path_that_works() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 2);
+    let mut cx = Cx { now: duo.now, records: &mut duo.outbox };
+    duo.ends[0].paths[0].active = false;
+    duo.ends[0].reset(&mut cx);
+    let packets = sent(&mut duo, 0);
+    assert!(
+        matches!(&packets[..], [(1, chunks)] if matches!(chunks[..], [Chunk::Abort { .. }])),
+        "{packets:?}"
+    );
+}
