@@ -1,6 +1,6 @@
 //! The layer between an application and the sockets of its host.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use airloom_base::service::{Datagram, Passing, Path, WriteError};
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use delegate::delegate;
 
 use super::session::{Begin, Failure, Session};
-use super::{Config, Resumes};
+use super::{Config, Resumes, Version};
 use crate::net::Connections;
 use crate::times::Times;
 
@@ -72,8 +72,8 @@ struct Layer {
     due: VecDeque<(SocketId, SocketEvent)>,
     /// Connections with something to write.
     dirty: Vec<SocketId>,
-    /// Servers with which a session could go on.
-    known: BTreeSet<SocketAddr>,
+    /// Servers with which a session could go on, and what it spoke.
+    known: BTreeMap<SocketAddr, Version>,
     handshake: Times,
     resumed: u64,
     failed: u64,
@@ -151,13 +151,15 @@ impl Layer {
     /// The handshake begins.
     fn begin(&mut self, now: Instant, socket: SocketId) {
         let Some(line) = self.lines.get_mut(socket) else { return };
-        let is_known = line.to.is_some_and(|to| self.known.contains(&to));
+        let known = line.to.and_then(|to| self.known.get(&to)).copied();
         let resumes = match self.config.resumes {
             Resumes::Never => false,
-            Resumes::Later => is_known,
+            Resumes::Later => known.is_some(),
             Resumes::Always => true,
         };
-        line.session.begin(now, Begin { resumes, early_data: self.config.early_data });
+        //= RFC 8446 (4.2.10): a session of TLS 1.2 says nothing of early data.
+        let early_data = self.config.early_data && known != Some(Version::Tls12);
+        line.session.begin(now, Begin { resumes, early_data });
         if line.session.can_write && !std::mem::replace(&mut line.opened, true) {
             self.due.push_back((socket, SocketEvent::Opened));
         }
@@ -214,7 +216,7 @@ impl Layer {
         if session.has_ticket
             && let Some(to) = line.to
         {
-            self.known.insert(to);
+            self.known.insert(to, session.version);
         }
         self.tell(socket);
         self.touch(socket);
@@ -234,6 +236,16 @@ impl Layer {
         }
     }
 
+    /// The peer has broken the handshake off, perhaps for data that went early: none goes there the next time.
+    fn forgo_early_data(&mut self, socket: SocketId) {
+        if let Some(line) = self.lines.get(socket)
+            && let Some(to) = line.to.filter(|_| line.session.is_early())
+        {
+            //= RFC 8446 (D.3): it can be tried again without.
+            self.known.insert(to, Version::Tls12);
+        }
+    }
+
     /// The connection cannot go on.
     fn fail(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, failure: Failure) {
         self.failed += 1;
@@ -249,6 +261,7 @@ impl Layer {
             }
         }
         net.reset(cx, socket);
+        self.forgo_early_data(socket);
         self.forget(socket);
         self.due.push_back((socket, SocketEvent::Closed(CloseReason::Reset)));
     }
@@ -468,6 +481,9 @@ impl App for Secured {
             }
             SocketEvent::Closed(reason) => {
                 if self.layer.lines.get_mut(socket).is_some() {
+                    if reason == CloseReason::Reset {
+                        self.layer.forgo_early_data(socket);
+                    }
                     self.layer.forget(socket);
                     self.layer.due.push_back((socket, SocketEvent::Closed(reason)));
                 }

@@ -63,7 +63,7 @@ pub(super) struct Session {
     /// What is spoken over it, or would be.
     alpn: Vec<Vec<u8>>,
     record: usize,
-    version: Version,
+    pub(super) version: Version,
     pub(super) resumes: bool,
     /// Data goes, or may come, before the handshake has ended.
     early_data: bool,
@@ -135,6 +135,11 @@ impl Session {
             self.protects = true;
             self.can_write = true;
         }
+    }
+
+    /// Was data sent early that the server has neither refused nor answered with the end of its handshake?
+    pub(super) fn is_early(&self) -> bool {
+        self.early_data && !self.is_established
     }
 
     fn protection(&self) -> Protection {
@@ -246,6 +251,10 @@ impl Session {
                 let hello = ServerHello::parse(&join(body)).ok_or(Failure::Malformed)?;
                 self.hello_said = true;
                 self.version = hello.version;
+                if self.early_data && self.version == Version::Tls12 {
+                    //= RFC 8446 (D.3): who has sent early data cannot go on with TLS 1.2.
+                    return Err(Failure::Malformed);
+                }
                 self.resumes &= hello.resumes;
                 self.sizes.cipher = hello.cipher;
                 let was_early = self.early_data;
@@ -293,8 +302,10 @@ impl Session {
         self.hello_said = true;
         self.version = self.version.min(hello.version);
         self.resumes = hello.resumes && self.remembers;
-        self.early_data = hello.early_data && self.resumes;
-        self.skips_early = hello.early_data && !self.resumes;
+        // In TLS 1.2 there is no early data: nobody expects it.
+        let is_early = hello.early_data && self.version == Version::Tls13;
+        self.early_data = is_early && self.resumes;
+        self.skips_early = is_early && !self.resumes;
         //= RFC 7301 (3.2): a server that speaks nothing of what is offered ends the handshake; where nothing is offered it
         //= says nothing.
         let alpn = if hello.alpn.is_empty() {

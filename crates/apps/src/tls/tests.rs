@@ -134,6 +134,27 @@ fn later_connections_resume_and_the_number_of_tickets_does_not_matter_in_tls_1_2
 }
 
 #[test]
+fn a_server_of_tls_1_2_is_sent_nothing_early_once_it_is_known() {
+    // Where the session is of before the run, the first connection tells.
+    for (resumes, failed) in [(Resumes::Later, 0.0), (Resumes::Always, 1.0)] {
+        let http = http_client::Config {
+            objects: vec![Object::Path("/10".into()); 4],
+            http: Http::Http10,
+            connections: 1,
+            reaction: Duration::ZERO,
+            ..http_client::Config::default()
+        };
+        let client = Config { resumes, early_data: true, ..of(Version::Tls13) };
+        let mut pair = pair(Case { client, server: of(Version::Tls12), http, h2: false });
+        pair.run();
+        let summary = pair.summary();
+        assert_eq!((summary["objects"], summary["failed"]), (4.0, 0.0), "{resumes:?}");
+        assert_eq!((summary["connections"], summary["tls_failed"]), (4.0 + failed, failed), "{resumes:?}");
+        assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
+    }
+}
+
+#[test]
 fn what_tls_adds_is_what_its_messages_and_records_have() {
     // TLS 1.3: ClientHello 512, ServerHello 122, EncryptedExtensions 6 + 15, Certificate 3000 + 13, CertificateVerify 264, Finished
     // 36 twice, two tickets of 221 octets, CCS of 1 twice, close_notify of 2 twice. 5 octets around each record, 22 around those that are protected.
