@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from airloom._core import wap_compile
-from airloom.wap import Headers, Reply
+from airloom.cli.wap.browse import _Wap
+from airloom.wap import Headers, Reply, WapError
 from airloom.wap.browser import Browser
 from tests.wap.test_deck import deck
 
@@ -84,3 +89,37 @@ def test_nothing_to_show_is_a_failure() -> None:
     shown: list[str] = []
     assert Browser(Table(), lambda *_: "q", shown.append).browse("http://o/none") == 1
     assert shown == ["! http://o/none: status 404"]
+
+
+def test_where_the_gateway_has_ended_the_session_another_one_is_opened() -> None:
+    asked: list[tuple[int, str]] = []
+    opened = 0
+
+    class Once:
+        """Its session is over after one request."""
+
+        def __init__(self) -> None:
+            nonlocal opened
+            opened += 1
+            self._number, self._is_over = opened, False
+
+        def request(self, method: str, url: str, *_: object) -> Reply:
+            asked.append((self._number, method))
+            if self._is_over:
+                error = WapError("over")
+                error.reason = "disconnected"
+                raise error
+            self._is_over = True
+            return Reply(200, "text/plain", [], b"")
+
+        def close(self) -> None: ...
+
+    connect: Any = Once
+    with _Wap(connect, 1.0) as wap:
+        for _ in range(2):
+            assert wap.request("GET", "http://o/", None, None, None).status == 200
+        # What may have been carried out is not asked for again.
+        with pytest.raises(WapError, match="over"):
+            wap.request("POST", "http://o/", None, b"", None)
+        assert wap.request("POST", "http://o/", None, b"", None).status == 200
+    assert asked == [(1, "GET"), (1, "GET"), (2, "GET"), (2, "POST"), (3, "POST")]

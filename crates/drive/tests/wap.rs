@@ -30,7 +30,7 @@ enum Heard {
     Disconnected,
 }
 
-/// Answers until its session is disconnected; `/silence` has no answer, `/push` is followed by a confirmed push.
+/// Answers until its session is disconnected; `/silence` has no answer, `/push` is followed by a confirmed push, `/over` ends the session.
 struct Gateway {
     address: SocketAddr,
     heard: Receiver<Heard>,
@@ -64,7 +64,10 @@ fn gateway(offer: impl FnOnce(&mut Config)) -> Gateway {
                         let size = uri.rsplit('/').next().and_then(|n| n.parse::<usize>().ok());
                         let body =
                             if data.is_empty() { vec![b'x'; size.unwrap_or(0)].into() } else { data.clone() };
-                        if !uri.ends_with("/silence") {
+                        if uri.ends_with("/over") {
+                            server.disconnect(now, session);
+                            is_over = true;
+                        } else if !uri.ends_with("/silence") {
                             let status = if size.is_some() || !data.is_empty() { 0x20 } else { 0x44 };
                             server.reply(now, request, status, Bytes::from_static(&[0x83, 0x8D, 0x81]), body);
                         }
@@ -168,6 +171,17 @@ fn what_takes_too_long_is_aborted_and_the_session_goes_on() {
     gateway.thread.join().expect("it ended with the session");
     let aborted = gateway.heard.iter().filter(|h| *h == Heard::Aborted(Reason::PeerRequest)).count();
     assert_eq!(aborted, 2);
+}
+
+#[test]
+fn a_session_that_the_gateway_has_ended_is_disconnected_at_each_request() {
+    let gateway = gateway(|_| {});
+    let mut client = Client::open(options(gateway.address), &mut || true).expect("a session");
+    for path in ["over", "1"] {
+        let error = ask(&mut client, &get(path)).err();
+        assert!(matches!(error, Some(Error::Disconnected(Reason::Disconnect))), "{error:?}");
+    }
+    gateway.thread.join().expect("it ended with the session");
 }
 
 #[test]

@@ -196,6 +196,9 @@ impl Client {
 
     /// Asks, and waits for the reply. When the time is over the request is aborted, and the session goes on.
     pub fn request(&mut self, request: &Request, time: Duration, watch: Watch) -> Result<Response, Error> {
+        if self.is_over() {
+            return Err(Error::Disconnected(Reason::Disconnect));
+        }
         let until = after(self.socket.now(), time);
         let (headers, data) = self.contents(request)?;
         let (now, uri) = (self.socket.now(), Bytes::from(request.uri.clone()));
@@ -216,6 +219,10 @@ impl Client {
                     let status = status::decode(status).unwrap_or(502);
                     return Ok(Response { status, content_type, headers, body });
                 }
+                // The end of a session is the end of its requests, which is heard first.
+                Ok(Heard::Aborted(of, reason)) if of == name && self.is_over() => {
+                    return Err(Error::Disconnected(reason));
+                }
                 Ok(Heard::Aborted(of, reason)) if of == name => return Err(Error::Aborted(reason)),
                 Ok(Heard::Gone(reason)) => return Err(Error::Disconnected(reason)),
                 Ok(_) => {}
@@ -228,6 +235,11 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Is there no open session where there is to be one?
+    fn is_over(&self) -> bool {
+        matches!(&self.machine, Machine::Session(session) if session.state() != session::State::Connected)
     }
 
     fn contents(&self, request: &Request) -> Result<(Bytes, Bytes), Error> {

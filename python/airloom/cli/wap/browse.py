@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -12,21 +13,34 @@ import typer
 from airloom.cli import signals
 from airloom.cli.terminal import emit
 from airloom.cli.wap.requests import Connectionless, Gateway, Header, Url, absolute, gateway_of, headers_of
-from airloom.wap import Client, Headers, Reply
+from airloom.closing import Closing
+from airloom.wap import Client, Headers, Reply, WapError
 from airloom.wap.browser import Browser
 
 
-class _Wap:
-    """A client with a time limit for each request."""
+class _Wap(Closing):
+    """A client with a time limit for each request. It connects again where the gateway has ended the session."""
 
-    def __init__(self, wap: Client, time_s: float) -> None:
-        self._wap, self._time_s = wap, time_s
+    def __init__(self, connect: Callable[[], Client], time_s: float) -> None:
+        self._connect, self._time_s = connect, time_s
+        self._wap = connect()
+
+    def close(self) -> None:
+        self._wap.close()
 
     def request(
         self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
     ) -> Reply:
         try:
-            return self._wap.request(method, url, headers, body, content_type, self._time_s)
+            try:
+                return self._wap.request(method, url, headers, body, content_type, self._time_s)
+            except WapError as error:
+                if error.reason != "disconnected":
+                    raise
+                self._wap = self._connect()
+                if method == "POST":  # it may have been carried out
+                    raise
+                return self._wap.request(method, url, headers, body, content_type, self._time_s)
         except KeyboardInterrupt:
             # The request was aborted; who wants to leave says so when asked.
             signals.obeyed()
@@ -42,8 +56,13 @@ def browse(
 ) -> int:
     """Read WML decks in the terminal: links, cards, variables, timers, inputs and selections."""
     host, port = gateway_of(gateway, connectionless)
-    with Client(host, port, connectionless=connectionless, headers=headers_of(header), time_s=time_s) as wap:
-        return Browser(_Wap(wap, time_s), Lines().ask, emit).browse(absolute(url))
+    headers = headers_of(header)
+
+    def connect() -> Client:
+        return Client(host, port, connectionless=connectionless, headers=headers, time_s=time_s)
+
+    with _Wap(connect, time_s) as wap:
+        return Browser(wap, Lines().ask, emit).browse(absolute(url))
 
 
 class Lines:
