@@ -86,6 +86,8 @@ pub struct Association {
     pub(super) shutdown_path: u8,
     pub(super) window_told: u64,
     pub(super) init_errors: u32,
+    /// Cookies of ours that the peer found too old.
+    pub(super) stale_cookies: u32,
     pub(super) errors: u32,
     pub(super) wants_shutdown: bool,
     /// The peer may still wait for our COOKIE ACK: nothing has come that tells otherwise.
@@ -153,6 +155,7 @@ impl Association {
             shutdown_path: 0,
             window_told: config.receive_buffer.0,
             init_errors: 0,
+            stale_cookies: 0,
             errors: 0,
             wants_shutdown: false,
             is_unsure: false,

@@ -247,6 +247,7 @@ impl Config {
             ("inbound_streams", u64::from(self.inbound_streams)),
             ("rto_initial", self.rto_initial.as_nanos()),
             ("rto_min", self.rto_min.as_nanos()),
+            ("cookie_life", self.cookie_life.as_nanos()),
             ("sack_packets", u64::from(self.sack_packets)),
             ("loss_floor", u64::from(self.loss_floor)),
             ("miss_threshold", u64::from(self.miss_threshold)),
@@ -267,5 +268,17 @@ impl Config {
             return Err("sack_delay: must be at most 500ms".to_owned());
         }
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_that_are_always_too_old_are_refused() {
+        let without = Config { cookie_life: Duration::ZERO, ..Config::default() };
+        assert_eq!(without.checked().err().as_deref(), Some("cookie_life: must be more than nothing"));
+        assert!(Config::default().checked().is_ok());
     }
 }

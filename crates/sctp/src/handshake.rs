@@ -320,6 +320,9 @@ impl Association {
         if self.state == State::CookieEchoed {
             self.cookie = None;
             self.state = State::CookieWait;
+            // Each INIT ACK begins the count of attempts anew: of such cookies there are no more, either.
+            self.stale_cookies += 1;
+            self.init_errors = self.init_errors.max(self.stale_cookies - 1);
             self.open_again(cx);
         }
     }

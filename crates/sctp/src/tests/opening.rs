@@ -109,6 +109,18 @@ fn a_cookie_that_is_too_old_is_no_timeout() {
 }
 
 #[test]
+fn who_finds_each_cookie_too_old_is_given_up() {
+    let short = Config { cookie_life: Duration::from_millis(1), ..Config::default() };
+    let mut pair = pair(Config::default(), short, LinkConfig::default());
+    pair.watch = true;
+    pair.open(End::Client);
+    pair.drive_until(Instant::ZERO + Duration::from_secs(60));
+    assert_eq!(pair.client().closed(), Some(CloseReason::TimedOut));
+    // Max.Init.Retransmits and the first one: INIT and a cookie each.
+    assert_eq!(pair.seen.iter().filter(|s| s.from == End::Client).count(), 18);
+}
+
+#[test]
 fn init_without_a_tag_is_discarded_silently() {
     let mut sctp = Sctp::new(Config::default(), (3, 4));
     let mut outbox = Outbox::default();
