@@ -125,6 +125,10 @@ impl Config {
                 return error(key, &format!("must be at most {most}B"));
             }
         }
+        // RFC 7905 has no suite for that, in TLS 1.2, which the other end may speak.
+        if self.cipher == Some(Cipher::Chacha20) && sizes::Sizes::of(self).server_key_exchange == 0 {
+            return error("cipher", "\"chacha20\" needs a server_key_exchange");
+        }
         if self.early_data && self.version == Version::Tls12 {
             return error("early_data", "needs version = \"1.3\"");
         }

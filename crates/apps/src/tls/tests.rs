@@ -252,6 +252,14 @@ fn settings_that_cannot_be_are_refused() {
     assert_eq!(path(record(16_385)).as_deref(), Some("tls.record"));
     let early = Config { early_data: true, version: Version::Tls12, ..Config::default() };
     assert_eq!(path(early).as_deref(), Some("tls.early_data"));
+    let chacha = Config { cipher: Some(Cipher::Chacha20), ..Config::default() };
+    assert_eq!(path(chacha.clone()), None);
+    for config in [
+        Config { sizes: Profile::Y2004, ..chacha.clone() },
+        Config { server_key_exchange: Some(Octets(0)), version: Version::Tls12, ..chacha },
+    ] {
+        assert_eq!(path(config).as_deref(), Some("tls.cipher"));
+    }
     let large = Config { certificates: Some(Octets(60_001)), ..Config::default() };
     assert_eq!(path(large).as_deref(), Some("tls.certificates"));
 }

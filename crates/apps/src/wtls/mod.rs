@@ -75,10 +75,10 @@ pub struct Config {
     /// Octets of the numbers that keys consist of (RSA, Diffie-Hellman): 128 for 1024 bits.
     #[default(Octets(128))]
     pub key: Octets,
-    /// Octets of the hash behind each record: 5, 10 or 20 for SHA-1, 5, 10 or 16 for MD5.
+    /// Octets of the hash behind each record: 5, 10 or 20 for SHA-1, 5, 10 or 16 for MD5. The same at both ends.
     #[default(10)]
     pub mac: u8,
-    /// Octets of a block of the cipher, to which records are padded: 8 in all ciphers of WTLS; 1: none.
+    /// Octets of a block of the cipher, to which records are padded: 8 in all ciphers of WTLS; 1: none. The same at both ends.
     #[default(8)]
     pub block: u8,
     /// Clients: which connections go on with a session.
