@@ -128,6 +128,32 @@ def test_timers_run_once_and_tell_their_variable() -> None:
     assert opened('<card id="a"><timer value="0"/></card>').timer_s is None
 
 
+@pytest.mark.parametrize("event", ["", '<onevent type="ontimer"><noop/></onevent>'])
+def test_a_timer_without_a_name_runs_once_too(event: str) -> None:
+    context = opened(f'<card id="a">{event}<timer value="1"/><p>x</p></card>')
+    assert context.timer_s == 0.1
+    assert context.timer() is None
+    assert context.timer_s is None
+    # The card is shown again.
+    assert context.reload() is not None
+    assert context.fetched(deck('<card id="a"><timer value="1"/></card>')) is None
+    assert context.timer_s == 0.1
+
+
+def test_a_timer_whose_card_does_not_come_asks_once() -> None:
+    context = opened('<card id="a" ontimer="/gone"><timer value="1"/></card>')
+    assert context.timer() is not None
+    context.failed()
+    assert context.timer_s is None
+
+
+def test_a_refresh_starts_the_timer_again() -> None:
+    refresh = '<onevent type="ontimer"><refresh><setvar name="x" value="1"/></refresh></onevent>'
+    context = opened(f'<card id="a">{refresh}<timer value="1"/></card>')
+    assert context.timer() is None
+    assert (context.timer_s, context.variables["x"]) == (0.1, "1")
+
+
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

@@ -60,6 +60,8 @@ class Context:
         self._controls: list[tuple[str, Element]] = []
         self._pending: _Pending | None = None
         self._steps = 0
+        #: The card's timer has run out since the card was shown, or refreshed.
+        self._timer_is_over = False
 
     # What is shown
 
@@ -82,7 +84,7 @@ class Context:
     def timer_s(self) -> float | None:
         """After how long `timer` is to be called, if the card has a timer that runs."""
         timer = self._card.find("timer") if self._card is not None else None
-        if timer is None:
+        if timer is None or self._timer_is_over:
             return None
         value = self._variables.values.get(timer.get("name", "")) or self._expand(timer.get("value", "0"))
         # Tenths of a second; nothing else than a number above 0 starts it (WML 11.7).
@@ -177,6 +179,7 @@ class Context:
     def timer(self) -> Fetch | None:
         """The card's time is over."""
         self._steps = 0
+        self._timer_is_over = True
         timer = self._card.find("timer") if self._card is not None else None
         if timer is not None:
             # It stands at zero now: coming back to the card does not start it again (WML 11.7).
@@ -211,6 +214,7 @@ class Context:
         if direction == "forward":
             self.history = [*self.history, address][-MOST_HISTORY:]
         self.deck, self._card = deck, card
+        self._timer_is_over = False
         self._set_defaults()
         event = {"forward": "onenterforward", "backward": "onenterbackward"}.get(direction)
         task = self._fire(event) if event else None
@@ -290,6 +294,7 @@ class Context:
                     return self._prev(self._assignments(task))
                 case "refresh":
                     self._assign(self._assignments(task))
+                    self._timer_is_over = False
                     self._set_defaults()
                     self.pieces()
                     return None
