@@ -134,12 +134,19 @@ def test_mail_from_the_phone_and_to_it(smtp: tuple[Keeper, int], tmp_path: Path)
 def test_letters_that_cannot_be_sent(smtp: tuple[Keeper, int], tmp_path: Path) -> None:
     keeper, port = smtp
     with MailServer(Letters(tmp_path / "m"), Post("127.0.0.1", port, "me@example.org")) as server:
-        for to, why in [("", "nobody"), ("b@example.org\nBcc: c@example.org", "cannot be sent"), ("b", "nobody")]:
+        for to, why in [
+            ("", "nobody"),
+            ("b@example.org\nBcc: c@example.org", "cannot be sent"),
+            ("b", "nobody"),
+            ("<@", "cannot be sent"),
+            ("a@[", "cannot be sent"),
+        ]:
             answer = server.posted("/send", field({"to": to, "subject": "s", "text": "t"}))
             assert (answer.status, why in answer.deck) == (200, True), answer.deck
         assert server.posted("/other", b"").status == 404
         assert server.get("/letter/none").status == 404
         assert server.get("/letter/../../etc/passwd").status == 404
+        assert server.get(f"/inbox?from={'9' * 5_000}").status == 200
     assert keeper.taken == []
     with MailServer(Letters(tmp_path / "m"), Post("127.0.0.1", 9, "me@example.org")) as server:
         assert "did not take it" in server.posted("/send", field({"to": "b@example.org"})).deck
@@ -287,6 +294,20 @@ def test_long_lists_and_letters_are_cut() -> None:
         assert len(wap_compile(deck.encode())[0]) < 1_400
     assert "from=700" in letter(long, 0)
     assert "Re: Re:" not in letter(long, 0)
+
+
+def test_senders_and_subjects_of_any_length_fit_into_a_phone(tmp_path: Path) -> None:
+    from airloom._core import wap_compile
+
+    letters = Letters(tmp_path / "m")
+    long = b"y" * 5_000
+    for n, sender in enumerate([long + b" <a@example.org>"] * 8 + [long + b"@example.org"]):
+        head = b"From: " + sender + b"\nSubject: " + long + b"\nDate: " + long
+        (tmp_path / "m" / "new" / f"{n}.x").write_bytes(head + b"\n\nHello\n")
+    found = letters.all()
+    assert [one.sender for one in found] == ["", *["a@example.org"] * 8]
+    for deck in (inbox(found, 0), letter(found[0], 0), letter(found[8], 0)):
+        assert len(wap_compile(deck.encode())[0]) < 1_400
 
 
 def test_an_answer_begins_with_nothing_of_the_one_before() -> None:

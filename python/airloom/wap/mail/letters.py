@@ -7,12 +7,15 @@ import threading
 from contextlib import suppress
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from email.utils import parseaddr
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 #: Octets of a letter that are read: a phone shows no more.
 _MOST = 200_000
+#: Characters of a subject, of a date and of a sender: a list of them has to fit into a phone. Of an address (RFC 5321).
+_LINE, _ADDRESS = 80, 254
 #: New letters that are read at a time: others who ask wait meanwhile.
 _AT_ONCE = 20
 
@@ -98,7 +101,8 @@ def _read(file: Path) -> Letter | None:
         message = BytesParser(EmailMessage, policy=email.policy.default).parsebytes(octets)
     sender, subject, date = (_header(message, field) for field in ("from", "subject", "date"))
     name, _, info = file.name.partition(":")
-    return Letter(name, sender, subject, date, _text(message), info.startswith("2,") and "S" in info)
+    is_seen = info.startswith("2,") and "S" in info
+    return Letter(name, _short(sender), subject[:_LINE], date[:_LINE], _text(message), is_seen)
 
 
 def _header(message: EmailMessage, field: str) -> str:
@@ -108,6 +112,16 @@ def _header(message: EmailMessage, field: str) -> str:
     except Exception:  # as above
         raw = next(str(value) for name, value in message.raw_items() if name.lower() == field)
         return " ".join(raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split())
+
+
+def _short(sender: str) -> str:
+    """A sender that can be answered: a long one is its address alone, and nothing if that is too long."""
+    if len(sender) <= _LINE:
+        return sender
+    with suppress(Exception):  # as above
+        address = parseaddr(sender)[1]
+        return address if len(address) <= _ADDRESS else ""
+    return ""
 
 
 def _text(message: EmailMessage) -> str:

@@ -39,7 +39,13 @@ class Post(NamedTuple):
             raise ValueError("there is nobody to send it to")
         letter = EmailMessage()
         # A line end in a field is a ValueError here.
-        letter["From"], letter["To"], letter["Subject"] = self.sender, to.strip(), subject.strip()
+        letter["From"], letter["Subject"] = self.sender, subject.strip()
+        try:
+            letter["To"] = to.strip()
+        except ValueError:
+            raise
+        except Exception:  # the library raises whatever comes up
+            raise ValueError("the address cannot be read") from None
         letter["Date"], letter["Message-ID"] = formatdate(), make_msgid(domain=self.sender.rpartition("@")[2] or None)
         letter.set_content(text)
         with smtplib.SMTP(self.host, self.port, timeout=_PATIENCE) as server:
@@ -103,7 +109,7 @@ class MailServer(Closing):
         """The deck at a path."""
         path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
         first = {name: values[0] for name, values in query.items()}
-        begin = int(first["from"]) if first.get("from", "").isdecimal() else 0
+        begin = int(first["from"]) if first.get("from", "").isdecimal() and len(first["from"]) < 10 else 0
         if path == "/":
             letters = self._letters.all()
             return _Answer(200, decks.menu(sum(not letter.is_seen for letter in letters), len(letters)))
