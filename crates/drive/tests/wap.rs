@@ -258,6 +258,24 @@ fn without_a_session_a_datagram_is_a_request() {
 }
 
 #[test]
+fn without_a_session_another_gateway_can_be_asked() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = socket.local_addr().unwrap();
+    // A port that is never given out to one who does not ask for it.
+    let closed = SocketAddr::from(([127, 0, 0, 1], 1));
+    let mut client = Client::open(Options { connectionless: true, ..options(closed) }, &mut || true)
+        .expect("nothing to open");
+    assert!(matches!(ask(&mut client, &get("x")), Err(Error::NobodyThere(to)) if to == closed));
+    client.turn_to(address).expect("a socket");
+    assert_eq!(client.gateway(), address);
+    let short = Duration::from_millis(50);
+    assert!(matches!(client.request(&get("x"), short, &mut || true), Err(Error::TimedOut(_))));
+    let mut buffer = [0; 2000];
+    let (len, _) = socket.recv_from(&mut buffer).expect("a request");
+    assert!(connectionless::parse(&Bytes::copy_from_slice(&buffer[..len])).is_ok());
+}
+
+#[test]
 fn what_cannot_work_is_said_in_a_line() {
     // A port that is never given out to one who does not ask for it.
     let closed = SocketAddr::from(([127, 0, 0, 1], 1));

@@ -1,5 +1,6 @@
 //! The WAP client and the listener for pushes, on real sockets.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
 #[pyclass(name = "WapClient", module = "airloom._core")]
 pub struct PyWapClient {
     client: Client,
+    /// Further addresses of the gateway's name. Without a session the first request tells whether anybody is there.
+    others: VecDeque<SocketAddr>,
 }
 
 #[pymethods]
@@ -98,10 +101,11 @@ impl PyWapClient {
             first,
             time,
         };
+        let mut others = VecDeque::from(gateways);
         let client = blocking(py, |watch| {
             // A name may have an address that nobody listens on, of another family for instance: that is known at once.
             let mut tried = Err(Error::NobodyThere(options.gateway));
-            for gateway in gateways {
+            while let Some(gateway) = others.pop_front() {
                 let options = Options { gateway, ..options.clone() };
                 tried = Client::open(options, watch);
                 if !matches!(tried, Err(Error::NobodyThere(_) | Error::Socket { .. })) {
@@ -110,7 +114,10 @@ impl PyWapClient {
             }
             tried
         })?;
-        Ok(PyWapClient { client })
+        if !connectionless {
+            others.clear();
+        }
+        Ok(PyWapClient { client, others })
     }
 
     /// Asks for something and waits for the reply.
@@ -131,7 +138,17 @@ impl PyWapClient {
         let body = body.map(|body| (content_type.unwrap_or_default(), Bytes::from(body)));
         let request = Request { method, uri: url, headers, body };
         let time = seconds(time_s)?;
-        let reply = blocking(py, |watch| self.client.request(&request, time, watch))?;
+        let reply = blocking(py, |watch| {
+            let mut reply = self.client.request(&request, time, watch);
+            while matches!(reply, Err(Error::NobodyThere(_)))
+                && let Some(gateway) = self.others.pop_front()
+            {
+                self.client.turn_to(gateway)?;
+                reply = self.client.request(&request, time, watch);
+            }
+            self.others.clear();
+            reply
+        })?;
         Ok((reply.status, reply.content_type, reply.headers, PyBytes::new(py, &reply.body)))
     }
 

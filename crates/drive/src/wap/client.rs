@@ -159,11 +159,7 @@ impl Client {
                     self.version = encoding_version(&said).unwrap_or_default();
                     return Ok(());
                 }
-                Heard::Elsewhere(Some(gateway)) => {
-                    self.socket.reopen(self.options.local_for(gateway), Some(gateway))?;
-                    self.gateway = gateway;
-                    self.machine = machine(&self.options, gateway);
-                }
+                Heard::Elsewhere(Some(gateway)) => self.turn_to(gateway)?,
                 Heard::Elsewhere(None) => return Err(Error::Redirected),
                 Heard::Gone(reason) => return Err(Error::Disconnected(reason)),
                 // Nothing else was asked for.
@@ -171,6 +167,14 @@ impl Client {
             }
         }
         Err(Error::Redirected)
+    }
+
+    /// Speaks to another gateway from now on, where nothing has to be opened.
+    pub fn turn_to(&mut self, gateway: SocketAddr) -> Result<(), Error> {
+        self.socket.reopen(self.options.local_for(gateway), Some(gateway))?;
+        self.gateway = gateway;
+        self.machine = machine(&self.options, gateway);
+        Ok(())
     }
 
     /// What the gateway said when the session was opened.
