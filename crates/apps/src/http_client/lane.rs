@@ -160,10 +160,18 @@ impl Lane {
     pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Progress {
         loop {
             match self.reader.poll() {
-                Ok(None) => match net.read(cx, self.socket, usize::MAX) {
-                    Some(body) => self.reader.feed(body),
-                    None => return Progress::None,
-                },
+                Ok(None) => {
+                    // The head of a response may come in pieces.
+                    if let Some(exchange) = self.waiting.front_mut()
+                        && !self.reader.is_between_messages()
+                    {
+                        exchange.first_byte.get_or_insert(cx.now);
+                    }
+                    match net.read(cx, self.socket, usize::MAX) {
+                        Some(body) => self.reader.feed(body),
+                        None => return Progress::None,
+                    }
+                }
                 Ok(Some(item)) => {
                     if let Some(exchange) = self.item(cx, item) {
                         return Progress::Complete(exchange);

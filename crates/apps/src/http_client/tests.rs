@@ -215,6 +215,19 @@ fn a_response_until_close_is_complete_when_the_server_finishes() {
 }
 
 #[test]
+fn the_first_octet_of_an_answer_is_that_of_its_head() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    let mut pair = Pair::new(client(at_once()), Answerer::new(&[answer], 1, true));
+    // The head comes in two pieces, the body with the second one.
+    (pair.net.chop, pair.net.pace) = (20, Duration::from_millis(100));
+    pair.run();
+    let summary = pair.summary();
+    // Asked for at once, on a connection that is open after 20 ms.
+    assert!((summary["first_byte_mean_s"] - 0.04).abs() < 1e-6, "{}", summary["first_byte_mean_s"]);
+    assert!((summary["object_mean_s"] - 0.14).abs() < 1e-6, "{}", summary["object_mean_s"]);
+}
+
+#[test]
 fn interim_responses_are_passed_over() {
     let config = Config { ..at_once() };
     let pair = answered(

@@ -245,6 +245,11 @@ impl ResponseReader {
         Ok(Some(Item::Head(head, framing)))
     }
 
+    /// Is nothing of a response waiting: neither half a message nor octets of a next one?
+    pub fn is_between_messages(&self) -> bool {
+        self.reader.is_between_messages()
+    }
+
     /// The stream ended: does that end a message ([`Item::End`]), come between two (`None`) or break one off?
     pub fn finish(&mut self) -> Result<Option<Item<ResponseHead>>, Error> {
         if matches!(self.reader.phase, Phase::UntilClose) && self.reader.pending.is_empty() {
@@ -252,7 +257,7 @@ impl ResponseReader {
             self.expected.pop_front();
             return Ok(Some(Item::End(Fields::default())));
         }
-        if self.reader.is_between_messages() { Ok(None) } else { Err(Error::Incomplete) }
+        if self.is_between_messages() { Ok(None) } else { Err(Error::Incomplete) }
     }
 }
 
