@@ -365,7 +365,8 @@ impl Client {
     /// Nothing more is to be had from this server: the file on its way and all further ones have failed.
     fn give_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.failed = self.config.repeat - self.done.min(self.config.repeat);
-        let sockets = [self.transfer.socket.take(), self.control.take().map(|control| control.socket)];
+        let transfer = std::mem::take(&mut self.transfer);
+        let sockets = [transfer.socket, self.control.take().map(|control| control.socket)];
         for socket in sockets.into_iter().flatten() {
             net.reset(cx, socket);
         }
@@ -443,7 +444,8 @@ impl App for Client {
         } else if self.transfer.socket == Some(socket) {
             self.data_event(cx, net, event);
         } else if let SocketEvent::Accepted { from, .. } = event {
-            let is_awaited = self.step == Step::File && self.transfer.socket.is_none();
+            let is_awaited =
+                self.control.is_some() && self.step == Step::File && self.transfer.socket.is_none();
             if is_awaited && from.ip() == self.to.ip() {
                 self.transfer.socket = Some(socket);
                 self.transfer.is_open = true;

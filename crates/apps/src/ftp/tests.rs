@@ -212,7 +212,9 @@ fn a_file_that_stands_still_is_given_up() {
         pair.net.room = 2_000_000;
         (pair.net.chop, pair.net.pace) = (1000, Duration::from_secs(100_000));
         let end = pair.run();
-        assert_eq!((pair.summary()["transfers"], pair.summary()["transfers_failed"]), (0.0, 1.0), "{mode:?}");
+        let summary = pair.summary();
+        assert_eq!((summary["transfers"], summary["transfers_failed"]), (0.0, 1.0), "{mode:?}");
+        assert_eq!(summary["bytes_under_way"], 0.0, "{mode:?}");
         assert!(end <= Instant::ZERO + Duration::from_secs(601), "{mode:?}: {end}");
     }
 }
