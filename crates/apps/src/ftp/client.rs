@@ -342,9 +342,18 @@ impl Client {
         self.advance(cx, net);
     }
 
+    /// The file that was coming comes no further: the pause that ended it counts as well.
+    fn note_last_pause(&mut self, now: Instant) {
+        if let Some(last) = self.transfer.moved_at {
+            let end = self.transfer.ended.unwrap_or(now);
+            self.longest_pause = self.longest_pause.max(end.since(last));
+        }
+    }
+
     /// This file will not come.
     fn fail(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.failed += 1;
+        self.note_last_pause(cx.now);
         if let Some(socket) = std::mem::take(&mut self.transfer).socket {
             net.reset(cx, socket);
         }
@@ -365,6 +374,7 @@ impl Client {
     /// Nothing more is to be had from this server: the file on its way and all further ones have failed.
     fn give_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.failed = self.config.repeat - self.done.min(self.config.repeat);
+        self.note_last_pause(cx.now);
         let transfer = std::mem::take(&mut self.transfer);
         let sockets = [transfer.socket, self.control.take().map(|control| control.socket)];
         for socket in sockets.into_iter().flatten() {
@@ -494,9 +504,9 @@ impl App for Client {
         if self.done > 0 {
             let span = self.last_end - self.first_start.unwrap_or(Instant::ZERO);
             out.set("completion_s", span.as_secs_f64());
-            if self.config.mode == Mode::Get {
-                out.set("longest_pause_s", self.longest_pause.as_secs_f64());
-            }
+        }
+        if self.config.mode == Mode::Get && (self.done > 0 || !self.longest_pause.is_zero()) {
+            out.set("longest_pause_s", self.longest_pause.as_secs_f64());
         }
     }
 }

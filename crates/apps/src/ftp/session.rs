@@ -142,8 +142,7 @@ impl Session {
                 self.listen(cx, net, shared)
             }
             SocketEvent::Closed(_) => {
-                shared.counters.broken += u64::from(self.transfer.is_some());
-                self.transfer = None;
+                self.break_off(cx.now, shared);
                 Then::Forget
             }
             _ => Then::Wait,
@@ -328,8 +327,7 @@ impl Session {
             }
             SocketEvent::Closed(_) => {
                 let was_open = self.data.take().is_some_and(|(_, is_open)| is_open);
-                if self.transfer.take().is_some() {
-                    shared.counters.broken += 1;
+                if self.break_off(cx.now, shared) {
                     let reply = if was_open {
                         "426 Data connection closed; transfer aborted."
                     } else {
@@ -397,12 +395,23 @@ impl Session {
         self.say(cx, net, shared, "226 Closing data connection.");
     }
 
+    /// The file on its way, if there is one, comes to nothing; the pause that ended it counts as well.
+    fn break_off(&mut self, now: Instant, shared: &mut Shared) -> bool {
+        let Some(transfer) = self.transfer.take() else { return false };
+        shared.counters.broken += 1;
+        if let Some(last) = transfer.last {
+            let longest = &mut shared.counters.longest_pause;
+            *longest = (*longest).max(Some(now.since(last)));
+        }
+        true
+    }
+
     /// Whatever there is of a data connection is given up.
     pub(super) fn drop_data(&mut self, cx: &mut Cx, net: &mut dyn Sockets, shared: &mut Shared) {
         if let DataPort::Passive(port) = std::mem::replace(&mut self.place, DataPort::Unknown) {
             shared.forget(port);
         }
-        shared.counters.broken += u64::from(self.transfer.take().is_some());
+        self.break_off(cx.now, shared);
         if let Some((socket, _)) = self.data.take() {
             shared.roles.remove(socket);
             net.reset(cx, socket);

@@ -215,6 +215,9 @@ fn a_file_that_stands_still_is_given_up() {
         let summary = pair.summary();
         assert_eq!((summary["transfers"], summary["transfers_failed"]), (0.0, 1.0), "{mode:?}");
         assert_eq!(summary["bytes_under_way"], 0.0, "{mode:?}");
+        // Whoever receives knows of the pause that ended it.
+        let said = if mode == Mode::Get { summary } else { pair.server_summary() };
+        assert!(said["longest_pause_s"] > 290.0, "{mode:?}: {}", said["longest_pause_s"]);
         assert!(end <= Instant::ZERO + Duration::from_secs(601), "{mode:?}: {end}");
     }
 }

@@ -219,12 +219,14 @@ impl Client {
     fn break_off(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         self.broken += 1;
         net.reset(cx, socket);
-        self.gone(socket);
+        self.gone(cx.now, socket);
     }
 
-    fn gone(&mut self, socket: SocketId) {
-        if self.subflows.remove(socket).is_some() {
-            self.failed |= self.subflows.is_empty() && self.end.is_none();
+    fn gone(&mut self, now: Instant, socket: SocketId) {
+        let was_there = self.subflows.remove(socket).is_some();
+        if was_there && self.subflows.is_empty() && self.end.is_none() {
+            self.failed = true;
+            self.longest_pause = self.longest_pause.max(now.since(self.moved));
         }
     }
 }
@@ -252,7 +254,7 @@ impl App for Client {
             }
             SocketEvent::Closed(_) => {
                 self.broken += u64::from(self.end.is_none());
-                self.gone(socket);
+                self.gone(cx.now, socket);
             }
             _ => {}
         }

@@ -66,6 +66,16 @@ fn without_a_connection_it_has_failed() {
 }
 
 #[test]
+fn the_pause_that_ends_a_transfer_counts() {
+    let mut pair = pair(1, Config::default());
+    pair.net.refused.insert(0);
+    pair.run();
+    let summary = pair.summary();
+    assert_eq!(summary["transfers_failed"], 1.0);
+    assert!((summary["longest_pause_s"] - 0.02).abs() < 1e-9, "{}", summary["longest_pause_s"]);
+}
+
+#[test]
 fn a_silent_connection_holds_nothing_up() {
     // A peer that says hello twice, and never acknowledges anything.
     let hello = Hello { transfer: 1, size: 1_000_000, window: 100_000 }.emit().to_vec();
