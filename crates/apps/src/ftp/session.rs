@@ -45,7 +45,7 @@ enum DataPort {
 
 /// A file that was asked for.
 enum File {
-    Get(Outgoing, u64),
+    Get(Outgoing),
     Put(String),
 }
 
@@ -224,7 +224,7 @@ impl Session {
             },
             "RETR" => match shared.size_of(argument) {
                 Some(size) => {
-                    let file = File::Get(Outgoing::new(Bytes::new(), SOURCE, size), size);
+                    let file = File::Get(Outgoing::new(Bytes::new(), SOURCE, size));
                     return self.begin(cx, net, shared, file);
                 }
                 None => "550 No such file.",
@@ -345,12 +345,13 @@ impl Session {
     fn move_data(&mut self, cx: &mut Cx, net: &mut dyn Sockets, shared: &mut Shared) {
         let (Some(transfer), Some((socket, true))) = (&mut self.transfer, self.data) else { return };
         match &mut transfer.file {
-            File::Get(outgoing, size) => {
+            File::Get(outgoing) => {
+                let (_, before) = outgoing.unwritten();
                 let is_written = outgoing.pump(cx, net, socket);
+                shared.counters.sent_bytes += before - outgoing.unwritten().1;
                 self.under_way.note(net.unacknowledged(socket));
                 if is_written {
                     shared.counters.sent += 1;
-                    shared.counters.sent_bytes += *size;
                     self.end(cx, net, shared);
                 }
             }

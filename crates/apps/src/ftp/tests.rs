@@ -131,6 +131,16 @@ fn a_broken_data_connection_is_a_failed_file() {
 }
 
 #[test]
+fn what_a_server_has_sent_is_what_has_left_it() {
+    let mut pair = pair(Config { size: Octets(200_000), ..Config::default() });
+    pair.net.cut.insert(1, 50_000);
+    pair.run();
+    let there = pair.server_summary();
+    // What there was room for.
+    assert_eq!((there["files_sent"], there["files_broken"], there["sent_bytes"]), (0.0, 1.0, 64_000.0));
+}
+
+#[test]
 fn a_file_of_another_size_than_asked_for_is_a_failure() {
     let mut pair = pair(Config { size: Octets(2000), file: Some("1kB".into()), ..Config::default() });
     pair.run();

@@ -239,6 +239,9 @@ impl HttpCache {
                 }
                 exchange.out.pop_front();
             }
+            // What is held may be a head or lines around chunks: then it counts once they have gone.
+            let passed = exchange.octets.saturating_sub(exchange.held as u64).max(exchange.passed);
+            self.counters.client_octets += passed - std::mem::replace(&mut exchange.passed, passed);
             if exchange.held < before {
                 client.moved = cx.now;
                 if let Some(server) = exchange.server.filter(|_| before >= self.buffer) {
@@ -250,7 +253,6 @@ impl HttpCache {
             }
             let is_broken = exchange.phase == Phase::Broken;
             let (closes, until_close) = (exchange.closes, exchange.until_close);
-            self.counters.client_octets += exchange.octets;
             if self.wants_log {
                 self.log.push_back(super::answers::line(cx.now, client.from, exchange));
             }

@@ -78,7 +78,10 @@ pub(super) struct Exchange {
     /// What is kept and was not fresh enough: its server is asked whether it has changed.
     pub(super) checking: Option<Arc<Stored>>,
     pub(super) status: u16,
+    /// Octets of the answer's body.
     pub(super) octets: u64,
+    /// Octets of these that the client's connection has taken, as they were counted.
+    pub(super) passed: u64,
     pub(super) how: &'static str,
     /// Why it was refused, where there is something to be done about it.
     pub(super) why: Option<String>,
@@ -115,6 +118,7 @@ impl Exchange {
             checking: None,
             status: 0,
             octets: 0,
+            passed: 0,
             how: "own",
             why: None,
         }

@@ -663,6 +663,22 @@ fn with_a_small_buffer() -> AppBench<HttpCache> {
 }
 
 #[test]
+fn what_a_client_has_had_of_an_answer_counts() {
+    let mut bench = on_bench(config());
+    let client = come(&mut bench);
+    bench.net.wire(client).room = Some(1_000);
+    bench.say(client, GET);
+    let server = bench.opened();
+    let part = "x".repeat(9_000);
+    bench.say(server, format!("HTTP/1.1 200 OK\r\nContent-Length: 18000\r\n\r\n{part}"));
+    let had = bench.heard(client).matches('x').count() as u64;
+    assert!(had > 0);
+    assert_eq!(bench.app.counters().client_octets, had);
+    bench.event(client, SocketEvent::Closed(CloseReason::Reset));
+    assert_eq!((bench.app.counters().client_octets, bench.app.counters().abandoned), (had, 1));
+}
+
+#[test]
 fn an_answer_that_came_whole_is_whole_for_a_client_that_is_slow() {
     let part = "x".repeat(9_000);
     let length = "HTTP/1.1 200 OK\r\nContent-Length: 18000\r\n\r\n";
