@@ -480,7 +480,9 @@ impl App for Secured {
                 self.layer.pull(cx, net, socket);
             }
             SocketEvent::Closed(reason) => {
-                if self.layer.lines.get_mut(socket).is_some() {
+                if let Some(Line { session, .. }) = self.layer.lines.get(socket) {
+                    let was_cut_short = session.began.is_some() && !session.is_established;
+                    self.layer.failed += u64::from(was_cut_short);
                     if reason == CloseReason::Reset {
                         self.layer.forgo_early_data(socket);
                     }

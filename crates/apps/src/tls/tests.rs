@@ -186,6 +186,17 @@ fn a_server_that_speaks_something_else_is_refused_by_name() {
 }
 
 #[test]
+fn a_handshake_that_a_reset_ends_has_failed() {
+    let http = http_client::Config { retries: 0, ..Case::default().http };
+    let mut pair = pair(Case { http, ..Case::default() });
+    // In the middle of the server's flight.
+    pair.net.cut.insert(0, 100);
+    pair.run();
+    let summary = pair.summary();
+    assert_eq!((summary["objects"], summary["failed"], summary["tls_failed"]), (0.0, 1.0, 1.0));
+}
+
+#[test]
 fn nonsense_ends_a_connection_on_either_side() {
     let plain = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
     let early = [&[23, 3, 3, 0, 2, 1, 1][..], &[0; 40]].concat();
