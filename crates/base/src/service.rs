@@ -506,6 +506,8 @@ pub trait App: Send {
     fn is_done(&self) -> bool {
         true
     }
+    /// The run ends: it reports what is under way and its host does not know of. Nothing is sent any more.
+    fn close(&mut self, _cx: &mut Cx) {}
     /// Adds its results to the summary of the run; names carry their unit.
     fn summarise(&self, _out: &mut Summary) {}
 }

@@ -65,6 +65,9 @@ impl World {
             link.bearer.close(&mut Cx { now: self.now, records: &mut self.records });
         }
         for host in &mut self.hosts {
+            for slot in &mut host.apps {
+                slot.app.close(&mut Cx { now: self.now, records: &mut self.records });
+            }
             let net = &mut host.net;
             for connection in net.slots.iter_mut().filter_map(|s| s.connection.as_deref_mut()) {
                 let proto = net.protocols[usize::from(connection.protocol)].name();

@@ -437,6 +437,7 @@ impl App for Secured {
             fn decides(&self) -> bool;
             fn poll_timeout(&self) -> Option<Instant>;
             fn is_done(&self) -> bool;
+            fn close(&mut self, cx: &mut Cx);
         }
     }
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {

@@ -192,7 +192,7 @@ impl Browser {
             }
         }
         if self.is_done() && self.flow.is_some() && self.invited.is_none() {
-            self.close(cx, net);
+            self.end_session(cx, net);
         }
         self.transmit(cx, net);
         let next = match &self.page {
@@ -339,7 +339,7 @@ impl Browser {
             _ if self.opening.is_some() => CloseReason::Refused,
             _ => CloseReason::Reset,
         };
-        self.end_flow(cx, end);
+        self.end_flow(cx, Some(end));
         if self.opening.take().is_none() {
             return;
         }
@@ -360,13 +360,14 @@ impl Browser {
         }
     }
 
-    fn close(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn end_session(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.line.close(cx.now);
         self.transmit(cx, net);
-        self.end_flow(cx, CloseReason::Finished);
+        self.end_flow(cx, Some(CloseReason::Finished));
     }
 
-    fn end_flow(&mut self, cx: &mut Cx, end: CloseReason) {
+    /// Reports the flow, which has ended in this way; `None`: the run has before it.
+    fn end_flow(&mut self, cx: &mut Cx, end: Option<CloseReason>) {
         let Some(flow) = self.flow.take() else { return };
         if !cx.records.wants_facts() {
             return;
@@ -375,7 +376,7 @@ impl Browser {
         let Flow { number, open, mut facts, counters: first } = flow;
         facts.resent = counters.resent - first.resent;
         facts.rto_count = u32::try_from(counters.timeouts - first.timeouts).unwrap_or(u32::MAX);
-        facts.end = Some(end);
+        facts.end = end;
         cx.records.push(Record::Flow(FlowRecord {
             flow: number,
             proto: "wsp",
@@ -383,7 +384,7 @@ impl Browser {
             remote: self.gateway.to_string(),
             opener: true,
             open,
-            close: Some(cx.now),
+            close: end.map(|_| cx.now),
             facts,
         }));
     }
@@ -412,7 +413,7 @@ impl Browser {
         self.results.pages.ended(cx, &page, self.plan.objects(&page), &base, &self.host);
         self.plan.ended(cx.now);
         if self.config.session == SessionUse::EachPage && self.config.mode == Mode::Session {
-            self.close(cx, net);
+            self.end_session(cx, net);
         }
     }
 
@@ -568,6 +569,9 @@ impl App for Browser {
     }
     fn is_done(&self) -> bool {
         self.plan.is_over() && self.page.is_none()
+    }
+    fn close(&mut self, cx: &mut Cx) {
+        self.end_flow(cx, None);
     }
     fn summarise(&self, out: &mut Summary) {
         let (results, counters) = (&self.results, self.counters());

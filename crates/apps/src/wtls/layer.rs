@@ -336,6 +336,7 @@ impl App for Secured {
             fn passing(&self) -> Passing;
             fn decides(&self) -> bool;
             fn is_done(&self) -> bool;
+            fn close(&mut self, cx: &mut Cx);
         }
     }
     fn datagram_ports(&self) -> Vec<u16> {

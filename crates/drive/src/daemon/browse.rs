@@ -38,6 +38,7 @@ impl App for Browser {
             fn poll_timeout(&self) -> Option<Instant>;
             fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
             fn is_done(&self) -> bool;
+            fn close(&mut self, cx: &mut Cx);
             fn summarise(&self, out: &mut Summary);
         }
     }

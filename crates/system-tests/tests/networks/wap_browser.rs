@@ -1,6 +1,9 @@
 //! The WAP browser and the gateway in whole networks.
 
-use airloom_system_tests::complete;
+use airloom_base::Duration;
+use airloom_base::record::Record;
+use airloom_drive::virtual_time::{self, Until};
+use airloom_system_tests::{build, complete};
 
 /// A phone, a gateway and an origin; what `browser` and `wire` add.
 fn scenario(seed: u64, browser: &str, air: &str) -> String {
@@ -69,4 +72,23 @@ fn every_page_may_have_its_own_session_over_the_radio() {
     assert_eq!((numbers["objects"], numbers["mobile.sessions"]), (2.0, 2.0));
     assert_eq!(numbers["gateway.requests"], 2.0);
     assert!(numbers["page_load_min_s"] > numbers["connect_min_s"]);
+}
+
+#[test]
+fn a_session_that_the_end_of_the_run_cuts_off_has_a_row() {
+    for wtls in ["", "wtls = {}"] {
+        let text = scenario(1, &format!("pages = [[\"/100kB\"]]\n{wtls}"), LOSSY);
+        let gateway = "proxy = { wap-gateway = { wtls = {} } }";
+        let mut world = build(&text.replace(r#"proxy = "wap-gateway""#, gateway));
+        world.records().ask_facts(true, false);
+        let mut rows = Vec::new();
+        virtual_time::run(&mut world, Until::Elapsed(Duration::from_secs(1)), |_, records| {
+            rows.extend(records.facts.iter().filter_map(|r| match r {
+                Record::Flow(flow) if flow.proto == "wsp" => Some((flow.opener, flow.close, flow.facts.end)),
+                _ => None,
+            }));
+            true
+        });
+        assert_eq!(rows, [(true, None, None)], "{wtls}");
+    }
 }
