@@ -17,7 +17,7 @@ pub struct Counters {
     pub validated: u64,
     /// Answered from the store although it was old, since the server could not be reached.
     pub stale: u64,
-    /// Forwarded.
+    /// Put into the queue of a server.
     pub misses: u64,
     /// Answers that were kept.
     pub stored: u64,
