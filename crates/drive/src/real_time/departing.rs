@@ -52,6 +52,8 @@ pub(super) struct Frame {
     pieces: Vec<Bytes>,
     octets: usize,
     segment: u16,
+    /// As `Packet::flow`.
+    flow: u32,
     /// How many datagrams it is.
     #[getset(get_copy = "pub(super)")]
     datagrams: u32,
@@ -65,7 +67,6 @@ struct Tail {
     /// Offset of the transport header.
     at: usize,
     is_tcp: bool,
-    flow: u32,
     /// Sequence number behind it (TCP), or identification of the last datagram (UDP).
     next: u32,
     due: Instant,
@@ -155,6 +156,7 @@ impl Departing {
             frame.pieces.push(body);
         }
         frame.segment = packet.segment_size();
+        frame.flow = packet.flow();
         frame.datagrams = 1;
         frame.tail = tail;
         self.used += 1;
@@ -177,6 +179,7 @@ impl Departing {
         frame.octets = whole.len();
         frame.pieces.push(whole);
         frame.segment = 0;
+        frame.flow = packet.flow();
         frame.datagrams = 1;
         frame.tail = None;
         self.used += 1;
@@ -192,6 +195,7 @@ impl Departing {
                 pieces: Vec::new(),
                 octets: 0,
                 segment: 0,
+                flow: 0,
                 datagrams: 0,
                 tail: None,
             });
@@ -228,9 +232,8 @@ impl Departing {
         }
         let link = if self.addresses.is_some() { vnet::LEN + 14 } else { vnet::LEN };
         let frames = self.frames[..self.used].iter_mut().rev().take(LOOK_BACK);
-        let Some(frame) = frames.into_iter().find(|f| f.tail.is_some_and(|t| t.flow == flow)) else {
-            return false;
-        };
+        // What joined an earlier frame would overtake the last one.
+        let Some(frame) = frames.into_iter().find(|f| f.flow == flow) else { return false };
         let Some(tail) = &mut frame.tail else { return false };
         let (ours, theirs) = (&mut frame.room[link..frame.len], packet.head());
         let segment = if frame.segment == 0 { frame.octets } else { usize::from(frame.segment) };
@@ -292,20 +295,13 @@ impl Tail {
         if len == 0 || packet.flow() == 0 || packet.segment_size() != 0 {
             return None;
         }
-        let flow = packet.flow();
         if ip.protocol == protocol::UDP {
-            return Some(Tail { at, is_tcp: false, flow, next: identification(packet.head()), due });
+            return Some(Tail { at, is_tcp: false, next: identification(packet.head()), due });
         }
         let unit = packet.head().get(at..).filter(|u| u.len() >= 20)?;
         let number = u32::from_be_bytes([unit[4], unit[5], unit[6], unit[7]]);
         let next = number.wrapping_add(len as u32);
-        (unit[13] & (FIN | SYN | RST | PSH | URG | CWR) == 0).then_some(Tail {
-            at,
-            is_tcp: true,
-            flow,
-            next,
-            due,
-        })
+        (unit[13] & (FIN | SYN | RST | PSH | URG | CWR) == 0).then_some(Tail { at, is_tcp: true, next, due })
     }
 }
 
@@ -443,6 +439,35 @@ mod tests {
         departing.push(datagram(V4, 0, 100), at(0));
         departing.push(datagram(V4, 2, 100), at(0));
         assert_eq!(sent(&mut departing).0, [1, 1]);
+    }
+
+    #[test]
+    fn nothing_is_joined_to_an_earlier_frame_than_the_last_of_its_flow() {
+        // A shorter datagram has ended the last frame, it is a super-packet, or it has no octets.
+        let cases: [(&[usize], &[u32]); 3] = [
+            (&[35, 1252, 35, 35], &[1, 2, 1]),
+            (&[1200, 1200, 300], &[1, 1, 1]),
+            (&[100, 0, 100], &[1, 1, 1]),
+        ];
+        for (lens, datagrams) in cases {
+            let mut departing = Departing::new(None);
+            let mut payload = Vec::new();
+            for (n, &len) in lens.iter().enumerate() {
+                let mut packet = datagram(V6, n as u16, len);
+                if (n, len) == (1, 1200) {
+                    packet.set_segment_size(400);
+                }
+                payload.extend(vec![n as u8; len]);
+                departing.push(packet, at(0));
+            }
+            assert_eq!(sent(&mut departing), (datagrams.to_vec(), payload));
+        }
+        // A segment that was overtaken on the way.
+        let mut departing = Departing::new(None);
+        for (from, flags) in [(0, 0), (200, PSH), (100, 0)] {
+            departing.push(segment(V4, from, 100, flags), at(0));
+        }
+        assert_eq!(sent(&mut departing).0, [1, 1, 1]);
     }
 
     #[test]
