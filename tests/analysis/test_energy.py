@@ -313,3 +313,13 @@ def test_joules_for_a_megabyte_are_those_of_each_host() -> None:
         of_host = spent.filter(pl.col("host") == row["host"])
         assert row["per_mb_j"] == pytest.approx(analysis.joules_per_megabyte(run, of_host))
     assert said[0]["per_mb_j"] != said[1]["per_mb_j"]
+
+
+def test_a_host_that_received_nothing_has_no_joules_for_a_megabyte() -> None:
+    lost = WIRE.replace('20ms"', '20ms", loss = { downlink = 1.0 }').replace("[run]", '[run]\nuntil = "2s"')
+    run = parse(lost, "wire.toml").run()
+    # NaN and Infinity are no numbers of JSON.
+    (row,) = json.loads(inside("energy", run.folder, "--json").out, parse_constant=pytest.fail)
+    assert row["transfer_j"] > 0
+    assert row["per_mb_j"] is row["per_mb_without_tail_j"] is None
+    assert inside("energy", run.folder).out.split()[-2:] == ["-", "-"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,8 +54,8 @@ def energy(
 _SHOWN = ("transfer_j", "tail_j", "idle_j", "per_mb_j", "per_mb_without_tail_j")
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
 
 
 def _named(name: str) -> list[Model]:
@@ -74,7 +75,11 @@ def _row(run: Run, model: Model, link: str | None) -> list[dict[str, Any]]:
     for (host,), of_host in table.group_by("host", maintain_order=True):
         parts = dict(of_host.group_by("part").agg(pl.col("joules").sum()).rows())
         sums = {f"{part}_j": parts.get(part, 0.0) for part in ("transfer", "tail", "idle")}
-        ratio, without = (joules_per_megabyte(run, of_host, tail=tail) for tail in (True, False))
+        # JSON has no number for joules of what did not come.
+        ratio, without = (
+            None if math.isnan(joules) else joules
+            for joules in (joules_per_megabyte(run, of_host, tail=tail) for tail in (True, False))
+        )
         ratios = {"per_mb_j": ratio, "per_mb_without_tail_j": without}
         rows.append({"model": model.name, "host": host, **sums, **ratios, "verified": model.verified})
     return rows

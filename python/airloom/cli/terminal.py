@@ -122,7 +122,8 @@ def print_json(value: object, *, is_line: bool = False) -> None:
 
     Escaped on a terminal, for a text in it may be somebody else's.
     """
-    print(json.dumps(value, indent=None if is_line else 2, ensure_ascii=sys.stdout.isatty()), flush=True)
+    indent, escaped = None if is_line else 2, sys.stdout.isatty()
+    print(json.dumps(value, indent=indent, ensure_ascii=escaped, allow_nan=False), flush=True)
 
 
 def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
