@@ -39,6 +39,8 @@ def test_a_run_that_ships_is_shown_where_nothing_was_run(taken: Path) -> None:
     assert Path("runs/studies/small-objects/shipped/report.html").is_file()
     figure = inside("study", "report", taken, "--figure", "times", "--png")
     assert Path(figure.out.strip()).read_bytes().startswith(b"\x89PNG")
+    drawn = json.loads(inside("study", "report", taken, "--figure", "times", "--json").out)
+    assert drawn == {"figure": "times", "file": figure.out.strip()}
     claim = json.loads(inside("study", "report", taken, "--claim", "X3", "--json").out)
     assert [(row["id"], row["verdict"]) for row in claim] == [
         ("X3", "not-covered"),

@@ -231,11 +231,15 @@ def report(
             "pdf" if pdf else "png" if png or shipped else "svg",
         )
         if shipped is not None:
-            emit(str(pictures.from_shipped(study, home / document.SHIPPED, key, kind)))
+            file = pictures.from_shipped(study, home / document.SHIPPED, key, kind)
         else:
             if not was_run:
                 evaluate(study, place, depth)  # says what to do
-            emit(str(pictures.one(study, place, key, kind)))
+            file = pictures.one(study, place, key, kind)
+        if as_json:
+            print_json({"figure": key, "file": str(file)})
+        else:
+            emit(str(file))
         return
     with interruptible(), busy("judging"):
         found = shipped or _judged(evaluate(study, place, depth), place)
