@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from airloom.cli.validate import _recorded
 from airloom.errors import UsageError
 from airloom.run import measure
 from airloom.scenario import parse
@@ -137,3 +138,27 @@ def test_folders_that_hold_no_records_are_wrong_use(tmp_path: Path) -> None:
         records(tmp_path)
     shutil.copy(DATA / "README.md", tmp_path / "README.json")
     assert inside("validate", "linux-tcp", tmp_path).code == 2
+
+
+@pytest.mark.parametrize("change", [{"case": {}}, {"runs": []}, {"runs": [{"seed": 1}]}, {"median_run": {}}])
+def test_a_record_without_what_is_compared_is_refused_in_a_line(tmp_path: Path, change: dict[str, object]) -> None:
+    record = json.loads((DATA / f"{CLEAN}.json").read_text())
+    (tmp_path / "less.json").write_text(json.dumps(record | change))
+    for what in ("linux-tcp", "linux-lab"):
+        done = inside("validate", what, tmp_path)
+        assert done.code == 2
+        assert "less.json is not a record of a transfer" in done.err
+        assert len(done.err.splitlines()) == 1
+
+
+def test_two_records_of_one_case_are_refused_by_their_names(tmp_path: Path) -> None:
+    for name in ("first.json", "second.json"):
+        shutil.copy(DATA / f"{CLEAN}.json", tmp_path / name)
+    done = inside("validate", "linux-tcp", tmp_path)
+    assert done.code == 2
+    assert f"first.json and {tmp_path / 'second.json'} are both records of {CLEAN}" in done.err
+
+
+def test_another_trace_of_the_congestion_window_is_another_comparison() -> None:
+    record = records(DATA)[0]
+    assert _recorded([record]) != _recorded([replace(record, median_run={**record.median_run, "cwnd_trace": []})])

@@ -132,12 +132,8 @@ def _records(asked: _Asked) -> list[Record]:
 
 def _recorded(found: Sequence[Record]) -> dict[str, object]:
     """What a comparison with records follows from."""
-    return {
-        "cases": {
-            str(r.case["id"]): hashlib.sha256(json.dumps([r.case, r.runs], sort_keys=True).encode()).hexdigest()
-            for r in found
-        }
-    }
+    said = {str(r.case["id"]): json.dumps([r.case, r.runs, r.median_run], sort_keys=True) for r in found}
+    return {"cases": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in said.items()}}
 
 
 def _linux_tcp(asked: _Asked) -> list[str]:

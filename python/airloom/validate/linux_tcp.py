@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -108,17 +109,34 @@ class Record:
         return self.case["loss"] == 0 and not any(r["queue_dropped"] or r["retransmitted_packets"] for r in self.runs)
 
 
+#: What is looked at in the parts of a record.
+_OF_CASE = itemgetter("id", "profile", "cc", "sack", "iw", "queue", "rate", "rtt_ms", "loss", "bytes")
+_OF_RUN = itemgetter("seed", "completion_s", "retransmitted_packets", "queue_dropped", "mss")
+_OF_MEDIAN_RUN = itemgetter("seed", "cwnd_trace", "data_trace")
+
+
 def records(folder: Path) -> list[Record]:
     """The cases in a folder, by name."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder")
     found = []
+    paths: dict[str, Path] = {}
     for path in sorted(folder.glob("*.json")):
         try:
             read = read_json(path)
-            found.append(Record(read["case"], read["runs"], read["median_run"]))
+            record = Record(read["case"], read["runs"], read["median_run"])
+            _OF_CASE(record.case)
+            _OF_MEDIAN_RUN(record.median_run)
+            for run in record.runs:
+                _OF_RUN(run)
         except (KeyError, TypeError) as error:
             raise UsageError(f"{path} is not a record of a transfer: {type(error).__name__} {error}") from None
+        if not record.runs:
+            raise UsageError(f"{path} is not a record of a transfer: it has no runs")
+        name = str(record.case["id"])
+        if (other := paths.setdefault(name, path)) != path:
+            raise UsageError(f"{other} and {path} are both records of {name}")
+        found.append(record)
     if not found:
         raise UsageError(f"{folder}: no *.json in it")
     return found
