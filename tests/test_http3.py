@@ -171,6 +171,7 @@ def test_of_this_machines_addresses_that_of_ipv4_is_asked(monkeypatch: pytest.Mo
         (["--header", "a b: c"], "expected NAME: VALUE"),
         (["--header", "a: b\nc: d"], "expected NAME: VALUE"),
         (["--header", "Content-Length: 1"], "content-length is not for you to say"),
+        (["--header", "Server: x"], "server is not for you to say"),
     ],
 )
 def test_a_server_that_cannot_begin_says_why(folder: Path, words: list[str], said: str) -> None:

@@ -14,11 +14,11 @@ from airloom.errors import UsageError
 
 #: A field's name is a token, and its value is of printable octets (RFC 9110, 5.1 and 5.5).
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([!-~](?:[ -~\t]*[!-~])?)[ \t]*")
-#: Those of a connection (RFC 9114, 4.2), and what the server says of its files.
+#: Those of a connection (RFC 9114, 4.2), and what the server says of its files and of itself.
 _NOT_TOLD = frozenset(
     {
         *("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
-        *("content-length", "content-type"),
+        *("content-length", "content-type", "date", "server"),
     }
 )
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use airloom_base::Body;
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use airloom_content::http::v3::{self, ErrorCode, Event};
+use airloom_proxies::http_cache::date_text;
 use airloom_transports::quic::Pacing;
 use bytes::Bytes;
 use noq_proto::{ServerConfig, TransportConfig, VarInt};
@@ -24,6 +25,7 @@ use super::tls::{self, Terms};
 use crate::daemon::listening::{self, CannotListen};
 use crate::daemon::stop::{Stop, over};
 use crate::daemon::streams::Clients;
+use crate::daemon::today;
 
 /// What the daemon is told.
 #[derive(Clone, Debug)]
@@ -34,7 +36,7 @@ pub struct Options {
     pub folder: PathBuf,
     /// Certificates and key (PEM); made for this run if not given.
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Fields that every answer has besides: names in lower case, and values.
+    /// Fields that every answer has besides: names in lower case, none of those that it has anyway, and values.
     pub fields: Vec<(String, String)>,
     /// Who may come.
     pub clients: Clients,
@@ -220,6 +222,8 @@ fn answer(
     }
     fields.push("content-length", size.to_string());
     fields.push("server", "airloom");
+    //= RFC 9110 (6.6.1): an origin server with a clock says when it answered.
+    fields.push("date", date_text(today()));
     for (name, value) in more {
         fields.push(name.clone(), value.clone());
     }

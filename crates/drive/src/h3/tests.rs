@@ -56,6 +56,8 @@ struct Answer {
 struct Client {
     quic: Quic<Link>,
     answers: BTreeMap<u64, Answer>,
+    /// The fields of all answers, in the order in which they came.
+    fields: Vec<Fields>,
     /// Answers that are whole, in the order in which they became so, with the octets of all answers until then.
     whole: Vec<(u64, u64)>,
     /// Why the connection is over.
@@ -67,7 +69,7 @@ impl Client {
         let tls = tls::client(Terms::HTTP3, &Trust::Anybody, true).unwrap();
         let mut quic = Quic::new(socket(to).unwrap(), None, 1, None, Link::made(v3::Connection::client));
         quic.connect(Opens::new(tls, transport(PATIENCE, INITIAL_RTT)), to, "localhost").unwrap();
-        Client { quic, answers: BTreeMap::new(), whole: Vec::new(), lost: None }
+        Client { quic, answers: BTreeMap::new(), fields: Vec::new(), whole: Vec::new(), lost: None }
     }
 
     /// The connection.
@@ -78,14 +80,15 @@ impl Client {
     /// Does what there is to do until `is_done`, or until the connection is over.
     async fn until(&mut self, is_done: impl Fn(&mut Client) -> bool) {
         while self.lost.is_none() && !is_done(self) {
-            let Client { quic, answers, whole, lost } = self;
+            let Client { quic, answers, fields, whole, lost } = self;
             quic.turn(|_, link| {
                 let mut moved = false;
                 while let Some(event) = link.poll_event(now()) {
                     moved = true;
                     match event {
                         Event::Response(stream, head) => {
-                            answers.entry(stream).or_default().status = head.status
+                            answers.entry(stream).or_default().status = head.status;
+                            fields.push(head.fields);
                         }
                         Event::Data(stream, body) => {
                             answers.entry(stream).or_default().octets += body.len() as u64;
@@ -157,6 +160,22 @@ fn a_server_that_is_told_to_stop_ends_when_all_has_arrived_and_says_so() {
         assert_eq!(client.answers[&stream], Answer { status: 200, octets: 2_000_000, is_whole: true });
         let why = client.lost.unwrap();
         assert!(why.contains("closed by peer"), "{why}");
+    });
+}
+
+#[test]
+fn every_answer_has_the_date_and_the_server_once() {
+    let folder = Temporary::with("fields", &[("file", 10)]);
+    serving(&folder, async |mut client, _| {
+        client.ask("/file").await;
+        client.ask("/none").await;
+        client.until(|client| client.whole.len() == 2).await;
+        assert_eq!(client.fields.len(), 2);
+        for fields in &client.fields {
+            let count = |name: &str| fields.all(name).count();
+            assert_eq!([count("date"), count("server")], [1, 1], "{fields:?}");
+            assert!(fields.first("date").is_some_and(|date| date.ends_with(b" GMT")), "{fields:?}");
+        }
     });
 }
 

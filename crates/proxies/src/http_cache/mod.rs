@@ -47,3 +47,4 @@ mod tunnel;
 pub use app::{HttpCache, build};
 pub use config::{Config, Mode};
 pub use counters::Counters;
+pub use policy::date_text;

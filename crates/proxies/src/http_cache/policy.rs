@@ -18,8 +18,8 @@ pub(super) fn date(fields: &Fields, name: &str) -> Option<u64> {
     date.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
-/// A date as fields have it.
-pub(super) fn date_text(seconds: u64) -> String {
+/// A date as fields have it (RFC 9110, 5.6.7), of seconds since 1970.
+pub fn date_text(seconds: u64) -> String {
     // Four digits of a year are all there is room for.
     let most = Std::from_secs(seconds.min(253_402_300_799));
     httpdate::fmt_http_date(UNIX_EPOCH.checked_add(most).unwrap_or(UNIX_EPOCH))
