@@ -1,7 +1,10 @@
 """The runner of packetdrill's scripts."""
 
+import os
 import runpy
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,3 +38,13 @@ def test_a_reason_for_what_passes_is_stale(runner: dict[str, Any]) -> None:
     assert stale("md5/two", "cubic/one") == []
     assert stale("cubic/one") == ["md5"]
     assert stale("cubic/one", whole=False) == []
+
+
+def test_no_script_is_no_success(runner: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drill = SimpleNamespace(nets=tmp_path, scripts=lambda _: [])
+    monkeypatch.setitem(runner["main"].__globals__, "Drill", lambda *_: drill)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for words, says in ([], "no scripts"), (["--only", "cubci"], "no script has 'cubci' in its path"):
+        monkeypatch.setattr(sys, "argv", ["packetdrill", str(tmp_path), "--ours", *words])
+        with pytest.raises(SystemExit, match=says):
+            runner["main"]()
