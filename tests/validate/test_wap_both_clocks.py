@@ -2,11 +2,12 @@
 
 import json
 
+import polars as pl
 import pytest
 import typer
 
 from airloom.cli.validate import validate
-from airloom.errors import UsageError
+from airloom.errors import RunError, UsageError
 from airloom.validate import wap_both_clocks
 from airloom.validate.pairs import Fetch
 from airloom.validate.wap_both_clocks import BAR, CELLS, Verdict, chosen, compare, scenario, simulated
@@ -29,6 +30,18 @@ def test_the_simulated_fetch_begins_where_it_is_told_and_takes_whole_packets() -
     assert 0.5 < found.seconds < 5
     assert simulated(scenario(cell, 1, real=False, begin_ns=700_000_000)) == found
     assert simulated(scenario(cell, 2, real=False, begin_ns=700_000_000)) != found
+
+
+def test_a_connect_that_is_sent_again_is_no_request() -> None:
+    (cell,) = chosen("384k/1kB")
+    # The Connect twice, its answer and the request at once; an acknowledgement, and the reply.
+    rows = [(0, "tx", 60), (5, "tx", 60), (6, "rx", 50), (6, "tx", 70), (7, "rx", 31), (9, "rx", 1100)]
+    at = [("mobile.radio.ip", seconds * 10**9, event, length) for seconds, event, length in rows]
+    packets = pl.DataFrame(at, schema=["point", "t_ns", "event", "len"], orient="row")
+    planned = scenario(cell, 1, real=False)
+    assert wap_both_clocks._fetch(planned, packets) == Fetch(3.0, 0, 1)
+    with pytest.raises(RunError, match="nothing was fetched"):
+        wap_both_clocks._fetch(planned, packets.head(2))
 
 
 def test_a_median_too_far_away_and_a_run_that_was_late_are_misses() -> None:

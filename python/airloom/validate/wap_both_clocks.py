@@ -139,11 +139,12 @@ def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetc
 def _fetch(scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None) -> Fetch:
     seen = pairs.at(packets, "mobile.radio.ip")
     sent, came = seen.filter(pl.col("event") == "tx"), seen.filter(pl.col("event") == "rx")
-    # Of the client's packets the Connect and the request are the only ones of some length.
-    asked = sent.filter(pl.col("len") > _LONGEST_SMALL)["t_ns"]
+    # Of the client's packets the Connect and the request are the only ones of some length. Either may be sent again,
+    # the Connect until the ConnectReply has come.
+    asked, answered = (way.filter(pl.col("len") > _LONGEST_SMALL)["t_ns"] for way in (sent, came))
     reply = came.filter(pl.col("len") > _LONGEST_CONNECT_REPLY)["t_ns"]
-    if len(asked) < 2 or reply.is_empty():
+    if reply.is_empty() or (requested := asked.filter(asked >= answered.min())).is_empty():
         raise RunError(f"{scenario.title}: nothing was fetched")
     last = reply.max()
     assert isinstance(last, int)
-    return Fetch((last - asked[1]) / 1e9, asked[0], len(reply), verdict)
+    return Fetch((last - requested[0]) / 1e9, asked[0], len(reply), verdict)
