@@ -24,17 +24,18 @@ pub enum SplitError {
     NoDeck,
 }
 
-/// Splits `deck` into decks of at most `most` octets encoded; `address(n)` is where the client will find the n-th, from 0. A deck
-/// that is small enough comes back as it is.
+/// Splits `deck` into decks of at most `most` octets when they are written with `options`; `address(n)` is where the client will
+/// find the n-th, from 0. A deck that is small enough comes back as it is.
 ///
 /// # Errors
 /// [`SplitError`] if that is impossible; then the client has to be refused.
 pub fn split(
     deck: &Document,
     most: usize,
+    options: Options,
     address: &dyn Fn(usize) -> String,
 ) -> Result<Vec<Document>, SplitError> {
-    let encoded = |deck: &Document| markup::encode(deck, Options::default()).map(|octets| octets.len());
+    let encoded = |deck: &Document| markup::encode(deck, options).map(|octets| octets.len());
     if deck.root.name != "wml" {
         return Err(SplitError::NoDeck);
     }
@@ -374,7 +375,7 @@ mod tests {
     #[test]
     fn a_small_deck_stays_one() {
         let deck = deck("<card><p>x</p></card>");
-        assert_eq!(split(&deck, 1400, &address), Ok(vec![deck]));
+        assert_eq!(split(&deck, 1400, Options::default(), &address), Ok(vec![deck]));
     }
 
     #[test]
@@ -385,7 +386,7 @@ mod tests {
              <p>Some {prose}</p><p align=\"center\">end<br/><b>bold</b></p></card>"
         ));
         for most in [400, 1400, 5000] {
-            let decks = split(&deck, most, &address).expect("can be cut");
+            let decks = split(&deck, most, Options::default(), &address).expect("can be cut");
             assert!(sizes(&decks).iter().all(|&size| size <= most), "{:?}", sizes(&decks));
             assert_eq!(words(&decks), words(std::slice::from_ref(&deck)));
             let texts: Vec<String> = decks.iter().map(markup::write).collect();
@@ -410,7 +411,7 @@ mod tests {
             })
             .collect();
         let deck = deck(&cards);
-        let decks = split(&deck, 500, &address).expect("can be split");
+        let decks = split(&deck, 500, Options::default(), &address).expect("can be split");
         assert!(decks.len() > 2 && sizes(&decks).iter().all(|&size| size <= 500));
         let texts: Vec<String> = decks.iter().map(markup::write).collect();
         assert!(texts[0].contains("href=\"#c1\""), "in the same deck");
@@ -423,7 +424,7 @@ mod tests {
         // Were it copied for every one of them, this would not end.
         let (shared, nodes) = ("<head/>".repeat(100_000), "<p>x</p>".repeat(50_000));
         let deck = deck(&format!("{shared}<card>{nodes}</card>"));
-        let decks = split(&deck, 200_000, &address).expect("can be split");
+        let decks = split(&deck, 200_000, Options::default(), &address).expect("can be split");
         assert!(decks.len() > 2 && sizes(&decks).iter().all(|&size| size <= 200_000));
     }
 
@@ -431,7 +432,7 @@ mod tests {
     fn what_cannot_be_cut_is_refused() {
         let options: String = (0..400).map(|n| format!("<option>number {n}</option>")).collect();
         let deck = deck(&format!("<card><p><select>{options}</select></p></card>"));
-        assert_eq!(split(&deck, 1400, &address), Err(SplitError::TooLarge));
-        assert_eq!(split(&deck, 5, &address), Err(SplitError::TooLarge));
+        assert_eq!(split(&deck, 1400, Options::default(), &address), Err(SplitError::TooLarge));
+        assert_eq!(split(&deck, 5, Options::default(), &address), Err(SplitError::TooLarge));
     }
 }

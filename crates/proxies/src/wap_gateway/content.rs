@@ -169,7 +169,7 @@ impl Maker<'_> {
             return self.fitting(WMLC, whole, treatment);
         }
         let address = |n| decks::address(self.url, (self.page, n));
-        let parts = split::split(&deck, self.most, &address).map_err(|_| Refusal::TooLarge)?;
+        let parts = split::split(&deck, self.most, self.options, &address).map_err(|_| Refusal::TooLarge)?;
         let parts: Vec<Bytes> =
             parts.iter().map(|part| encode(part, self.options)).collect::<Result<_, _>>()?;
         let body = parts.first().cloned().ok_or(Refusal::TooLarge)?;
@@ -227,6 +227,17 @@ mod tests {
         content_type: &str,
         body: &[u8],
     ) -> Result<Made, Refusal> {
+        make_by(Options::default(), charsets, accept, most, content_type, body)
+    }
+
+    fn make_by(
+        options: Options,
+        charsets: &[&str],
+        accept: &[&str],
+        most: usize,
+        content_type: &str,
+        body: &[u8],
+    ) -> Result<Made, Refusal> {
         let url = Url::parse("http://o/page").unwrap();
         let (accept, charsets) = (Weights::of(accept.iter().copied()), Weights::of(charsets.iter().copied()));
         let maker = Maker {
@@ -236,7 +247,7 @@ mod tests {
             url: &url,
             page: 1,
             converts_html: true,
-            options: Options::default(),
+            options,
             verbatim: false,
             strict: false,
         };
@@ -320,6 +331,15 @@ mod tests {
         assert_eq!(made.body, made.parts[0]);
         assert!(text(&made.body).contains("/page?airloom-deck=1.1"));
         assert_eq!(make(&["*/*"], 1000, "image/gif", &page), Err(Refusal::TooLarge));
+    }
+
+    #[test]
+    fn a_deck_that_only_a_string_table_would_make_small_enough_is_split_where_there_is_none() {
+        let page = format!("<wml><card>{}</card></wml>", "<p>the very same words again</p>".repeat(40));
+        assert!(make(&[WMLC], 600, WML, &page).unwrap().parts.is_empty());
+        let options = Options { string_table: false };
+        let made = make_by(options, &[], &[WMLC], 600, WML, page.as_bytes()).unwrap();
+        assert!(made.parts.len() > 1 && made.parts.iter().all(|part| part.len() <= 600));
     }
 
     #[test]
