@@ -234,6 +234,25 @@ def test_selections_know_their_values_and_indices() -> None:
     assert (context.title, context.variables["one"], context.variables["i"]) == ("B", "b", "2")
 
 
+def test_an_option_of_one_choice_is_picked_when_it_is_selected_alone() -> None:
+    options = '<option onpick="#b">A</option><option>B</option>'
+    cards = '<card id="a" title="A"><p><select name="x" {}>' + options + '</select></p></card><card id="b" title="B"/>'
+    context = opened(cards.format(""))
+    # It gives way to the other one.
+    assert context.choose(1, [2]) is None
+    assert context.title == "A"
+    context = opened(cards.format(""))
+    # It was chosen by itself already.
+    assert context.choose(1, [1]) is None
+    assert context.title == "B"
+    # Of several, each that changes is picked.
+    context = opened(cards.format('multiple="true" ivalue="1"'))
+    assert context.choose(1, [1]) is None
+    assert context.title == "A"
+    assert context.choose(1, [2]) is None
+    assert context.title == "B"
+
+
 def test_who_may_lead_to_a_deck() -> None:
     def guarded(access: str) -> Deck:
         return Deck("http://www.o.org/a/deck.wml", deck(f"<head><access {access}/></head><card/>"))

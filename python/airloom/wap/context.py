@@ -156,7 +156,9 @@ class Context:
         values = [self._expand(options[n - 1].get("value", "")) for n in sorted(set(numbers))]
         self._set(select.get("name", ""), ";".join(v for v in values if v))
         self._set(select.get("iname", ""), ";".join(str(n) for n in sorted(set(numbers))) or "0")
-        for n in [n for n in numbers if n not in before] + [n for n in before if n not in numbers]:
+        # Of one choice only what is selected has an event, also if it was before (WML 1.3); of several what changes.
+        changed = [n for n in numbers if n not in before] + [n for n in before if n not in numbers]
+        for n in changed if self.allows_many(number) else numbers:
             option = options[n - 1]
             if (task := _event(option, "onpick")) is not None:
                 return self._perform(task)
