@@ -24,6 +24,7 @@ use crate::wbxml::{
 use crate::{service, wml};
 
 pub use source::Place;
+pub(crate) use source::declared;
 pub use write::write;
 
 /// All document types with a token table. The first is what a WML document without a type is.

@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// The name in `<?xml ... encoding="NAME"`.
-fn declared(octets: &[u8]) -> Option<String> {
+pub(crate) fn declared(octets: &[u8]) -> Option<String> {
     let head = octets.strip_prefix(b"<?xml")?;
     let head = &head[..memchr::memmem::find(&head[..head.len().min(400)], b"?>")?];
     let after = &head[memchr::memmem::find(head, b"encoding")? + b"encoding".len()..];

@@ -291,13 +291,16 @@ mod tests {
                     .flat_map(u16::to_be_bytes),
             )
             .collect();
-        let kinds: [(&str, &[u8]); 6] = [
+        let macintosh = b"<?xml version='1.0' encoding='macintosh'?><html><body><p>gr\x9Fn</p></body></html>";
+        let kinds: [(&str, &[u8]); 8] = [
             (WML, &latin),
             (WML, &deck("", "gr\u{fc}n".as_bytes())),
             (WML, &utf_16),
             ("text/vnd.wap.wml; charset=iso-8859-1", &deck("", b"gr\xFCn")),
             (WML, &deck("", b"gr&#xFC;n")),
             ("text/html", b"<meta charset=windows-1252><p>gr\xFCn"),
+            ("text/html", &utf_16),
+            ("application/xhtml+xml", macintosh),
         ];
         for (content_type, body) in kinds {
             let (charset, text) = made(content_type, body);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use encoding_rs::Encoding;
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{HtmlString, Token, Tokenizer};
 
@@ -9,6 +10,7 @@ use super::flow::Flow;
 use super::form::{Form, Names};
 use super::radios::Radios;
 use crate::charset::Charset;
+use crate::markup::declared;
 use crate::wbxml::{Document, Element, Node, Version};
 
 /// Characters of a card's title and of a label: more does not fit a phone's line.
@@ -38,16 +40,22 @@ pub fn convert(page: &[u8], charset: Option<Charset>) -> Document {
     page.finish()
 }
 
-/// A name in `<meta charset=NAME>` or `<meta ... content="...; charset=NAME">` near the beginning.
+/// A byte order mark, else a name in an XML declaration, in `<meta charset=NAME>` or in `<meta ... content="...; charset=NAME">`
+/// near the beginning.
 fn said_by_page(page: &[u8]) -> Option<Charset> {
-    if page.starts_with(&[0xEF, 0xBB, 0xBF]) {
-        return Some(Charset::UTF_8);
+    if let Some((marked, _)) = Encoding::for_bom(page) {
+        return Charset::from_name(marked.name());
     }
+    // A page that says two octets a character in single octets is wrong.
+    let of = |name: &str| Charset::from_name(name).filter(|charset| charset.nul_len() == 1);
+    declared(page).and_then(|name| of(&name)).or_else(|| of(&in_meta(page)?))
+}
+
+fn in_meta(page: &[u8]) -> Option<String> {
     let head = String::from_utf8_lossy(&page[..page.len().min(1024)]).to_ascii_lowercase();
     let after = head.split_once("<meta")?.1.split_once("charset=")?.1;
     let name = after.trim_start_matches(['"', '\'']).split(['"', '\'', ' ', '>', '/', ';']).next()?;
-    // A page that says two octets a character in single octets is wrong.
-    Charset::from_name(name).filter(|charset| charset.nul_len() == 1)
+    Some(name.to_owned())
 }
 
 fn guessed(page: &[u8]) -> Charset {
