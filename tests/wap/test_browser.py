@@ -85,6 +85,21 @@ def test_what_goes_wrong_is_said_and_the_card_stays() -> None:
     assert shown[-1].startswith("== Menu")
 
 
+@pytest.mark.parametrize(("told", "asked"), [("http://p/dir/", "http://p/dir/next"), ("/dir/", "http://o/next")])
+def test_links_begin_where_the_gateway_was_led_to(told: str, asked: str) -> None:
+    class Led(Table):
+        def request(
+            self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
+        ) -> Reply:
+            self.asked.append((method, url, body))
+            octets = wap_compile(deck('<card><p><a href="next">on</a></p></card>').encode())[0]
+            return Reply(200, "application/vnd.wap.wmlc", [("Content-Location", told)], octets)
+
+    table, said = Led(), iter(["1", "q"])
+    assert Browser(table, lambda *_: next(said), lambda _: None).browse("http://o/") == 0
+    assert [url for _, url, _ in table.asked] == ["http://o/", asked]
+
+
 def test_nothing_to_show_is_a_failure() -> None:
     shown: list[str] = []
     assert Browser(Table(), lambda *_: "q", shown.append).browse("http://o/none") == 1

@@ -116,7 +116,7 @@ class Browser:
             try:
                 reply = self._gateway.request(order.method, order.url, headers, order.body, order.content_type)
                 self._source = document(reply)
-                order = self.context.fetched(self._source)
+                order = self.context.fetched(self._source, led_to(reply))
             except (WapError, ValueError) as error:
                 self.context.failed()
                 self._show(f"! {asked}: {error}")
@@ -135,6 +135,12 @@ def document(reply: Reply) -> str:
     if reply.status >= 400:
         raise DeckError(f"status {reply.status}")
     raise DeckError(f"{reply.content_type} is nothing to show")
+
+
+def led_to(reply: Reply) -> str | None:
+    """Where the gateway was led to by redirections. What is relative tells of the content alone (RFC 7231, B)."""
+    told = next((value for name, value in reply.headers if name.lower() == "content-location"), "")
+    return told.partition("#")[0] if told.lower().startswith(("http://", "https://")) else None
 
 
 def screen(context: Context) -> str:
