@@ -78,6 +78,23 @@ def test_a_new_context_forgets_everything() -> None:
     assert context.url == URL + "#b"
 
 
+def test_an_address_that_does_not_come_leaves_the_context_as_it_was() -> None:
+    context = opened('<card id="a"><p><a href="#b">on</a></p></card><card id="b"/>')
+    context._set("x", "1")
+    context.follow(1)
+    context.open("http://p/")
+    context.failed()
+    context.open("http://p/")
+    with pytest.raises(DeckError):
+        context.fetched("<wml>")
+    assert (context.url, context.variables) == (URL + "#b", {"x": "1"})
+    assert context.back() is None
+    assert context.url == URL
+    context.open("http://p/")
+    assert context.fetched(deck("<card/>")) is None
+    assert (context.url, context.variables) == ("http://p/", {})
+
+
 def test_what_a_go_sends() -> None:
     go = (
         '<do type="accept" label="{m}"><go href="send" method="{m}" sendreferer="true">'

@@ -116,11 +116,9 @@ class Context:
     # What the reader does
 
     def open(self, url: str) -> Fetch:
-        """Goes to an address that the reader typed: a context of its own begins."""
+        """Goes to an address that the reader typed: a context of its own begins when it has come."""
         self._steps = 0
-        self._variables.values.clear()
-        self.history.clear()
-        self._pending = _Pending("forward", urljoin("http://", url), False)
+        self._pending = _Pending("forward", urljoin("http://", url), False, is_typed=True)
         return Fetch(urldefrag(self._pending.url)[0])
 
     def follow(self, number: int) -> Fetch | None:
@@ -196,6 +194,9 @@ class Context:
         deck = Deck(url or urldefrag(pending.url)[0], document)
         if pending.is_led and self.deck and not deck.may_be_entered_from(self.deck.url):
             raise DeckError("this deck does not let others lead to it")
+        if pending.is_typed:
+            self._variables.values.clear()
+            self.history.clear()
         if pending.direction == "backward":
             self.history.pop()
         self._assign(pending.assigns)
@@ -472,6 +473,8 @@ class _Pending:
     #: Another deck led here: access control applies.
     is_led: bool
     assigns: list[tuple[str, str]] = field(default_factory=list)
+    #: The reader typed the address: nothing of before is known to what comes.
+    is_typed: bool = False
 
 
 def _event(place: Element, event: str) -> Element | None:
