@@ -50,6 +50,35 @@ def test_cards_follow_each_other_and_back_leads_through_the_history() -> None:
     assert context.reload() == Fetch("http://o/dir/other.wml")
 
 
+def test_back_asks_as_it_was_asked_before() -> None:
+    field = '<postfield name="k" value="1"/>'
+    ask = f'<anchor>send<go href="" method="post">{field}</go></anchor>'
+    context = opened(f'<card title="Ask"><p>{ask}</p></card>')
+    post = Fetch(URL, "POST", b"k=1", "application/x-www-form-urlencoded")
+    assert context.follow(1) == post
+    result = deck(
+        '<card title="Result"><p><a href="#two">two</a></p></card><card id="two"><p><a href="/">o</a></p></card>'
+    )
+    assert context.fetched(result) is None
+    # Within what came by POST nothing is asked for.
+    assert context.follow(1) is None
+    assert context.back() is None
+    assert context.title == "Result"
+    assert context.reload() == post
+    assert context.fetched(result) is None
+    context.follow(1)
+    assert context.follow(1) == Fetch("http://o/")
+    assert context.fetched(deck("<card/>")) is None
+    assert context.back() == post
+    assert context.fetched(result) is None
+    assert context.back() is None
+    assert context.title == "Result"
+    # The deck at the same address that asked is another one.
+    assert context.back() == Fetch(URL)
+    assert context.fetched(deck('<card title="Ask"/>')) is None
+    assert (context.title, context.history) == ("Ask", [Fetch(URL)])
+
+
 def test_the_fragment_of_the_first_address_names_the_card() -> None:
     assert opened('<card id="a" title="A"/><card id="b" title="B"/>', URL + "#b").title == "B"
 
@@ -73,7 +102,7 @@ def test_a_new_context_forgets_everything() -> None:
     context = opened('<card id="a"><p><a href="#b">on</a></p></card><card id="b" newcontext="true" title="$x"/>')
     context._set("x", "1")
     context.follow(1)
-    assert (context.title, context.variables, context.history) == ("", {}, [URL + "#b"])
+    assert (context.title, context.variables, context.history) == ("", {}, [Fetch(URL + "#b")])
     assert context.back() is None
     assert context.url == URL + "#b"
 

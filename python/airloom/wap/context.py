@@ -54,8 +54,8 @@ class Context:
         self._variables = Variables()
         self.deck: Deck | None = None
         self._card: Element | None = None
-        #: Decks' addresses with the card's name, the shown one last.
-        self.history: list[str] = []
+        #: How each deck was asked for, its address with the card's name; the shown one last.
+        self.history: list[Fetch] = []
         #: What the reader can act on: kind and element.
         self._controls: list[tuple[str, Element]] = []
         self._pending: _Pending | None = None
@@ -68,7 +68,7 @@ class Context:
     @property
     def url(self) -> str:
         """Address of the shown card."""
-        return self.history[-1] if self.history else ""
+        return self.history[-1].url if self.history else ""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -118,8 +118,8 @@ class Context:
     def open(self, url: str) -> Fetch:
         """Goes to an address that the reader typed: a context of its own begins when it has come."""
         self._steps = 0
-        self._pending = _Pending("forward", urljoin("http://", url), False, is_typed=True)
-        return Fetch(urldefrag(self._pending.url)[0])
+        self._pending = _Pending("forward", Fetch(urljoin("http://", url)), False, is_typed=True)
+        return _whole(self._pending.asked)
 
     def follow(self, number: int) -> Fetch | None:
         """Follows a link or presses a button."""
@@ -168,8 +168,8 @@ class Context:
         """Fetches the shown deck again; variables and history stay."""
         if not self.history:
             return None
-        self._pending = _Pending("again", self.url, False)
-        return Fetch(urldefrag(self.url)[0])
+        self._pending = _Pending("again", self.history[-1], False)
+        return _whole(self._pending.asked)
 
     def back(self) -> Fetch | None:
         """The `prev` task: the card before this one."""
@@ -191,7 +191,7 @@ class Context:
         pending, self._pending = self._pending, None
         if pending is None:
             return None
-        deck = Deck(url or urldefrag(pending.url)[0], document)
+        deck = Deck(url or _whole(pending.asked).url, document)
         if pending.is_led and self.deck and not deck.may_be_entered_from(self.deck.url):
             raise DeckError("this deck does not let others lead to it")
         if pending.is_typed:
@@ -200,7 +200,9 @@ class Context:
         if pending.direction == "backward":
             self.history.pop()
         self._assign(pending.assigns)
-        return self._show(deck, urldefrag(pending.url)[1], pending.direction)
+        # Where it was led to, the deck is there for whoever asks.
+        asked = Fetch(url) if url else pending.asked
+        return self._show(deck, urldefrag(pending.asked.url)[1], pending.direction, asked)
 
     def failed(self) -> None:
         """What was asked for has not come: the shown card stays."""
@@ -208,14 +210,14 @@ class Context:
 
     # Cards
 
-    def _show(self, deck: Deck, name: str, direction: str) -> Fetch | None:
+    def _show(self, deck: Deck, name: str, direction: str, asked: Fetch) -> Fetch | None:
         card = deck.card(name)
         if card.get("newcontext") == "true" and direction == "forward":
             self._variables.values.clear()
             self.history.clear()
         address = deck.url + (f"#{name}" if name else "")
         if direction == "forward":
-            self.history = [*self.history, address][-MOST_HISTORY:]
+            self.history = [*self.history, asked._replace(url=address)][-MOST_HISTORY:]
         self.deck, self._card = deck, card
         self._timer_is_over = False
         self._set_defaults()
@@ -348,22 +350,21 @@ class Context:
         # Within the deck nothing is fetched (WML 9.5.1), unless something is to be sent.
         if base == urldefrag(deck.url)[0] and method == "GET" and ("#" in href or not href):
             self._assign(assigns or [])
-            return self._show(deck, name, "forward")
-        self._pending = _Pending("forward", url, True, assigns or [])
+            return self._show(deck, name, "forward", self.history[-1])
+        self._pending = _Pending("forward", Fetch(url, method, body, content_type), True, assigns or [])
         return Fetch(base, method, body, content_type, deck.url if sends_referer else None)
 
     def _prev(self, assigns: list[tuple[str, str]] | None = None) -> Fetch | None:
         self._step()
         if len(self.history) < 2:
             return None
-        url = self.history[-2]
-        base, name = urldefrag(url)
-        if self.deck is not None and base == urldefrag(self.deck.url)[0]:
+        asked = self.history[-2]
+        if self.deck is not None and _whole(asked) == _whole(self.history[-1]):
             self.history.pop()
             self._assign(assigns or [])
-            return self._show(self.deck, name, "backward")
-        self._pending = _Pending("backward", url, False, assigns or [])
-        return Fetch(base)
+            return self._show(self.deck, urldefrag(asked.url)[1], "backward", asked)
+        self._pending = _Pending("backward", asked, False, assigns or [])
+        return _whole(asked)
 
     def _step(self) -> None:
         self._steps += 1
@@ -469,12 +470,18 @@ class _Pending:
     """What is to happen when the deck has come."""
 
     direction: str
-    url: str
+    #: Its address with the card's name.
+    asked: Fetch
     #: Another deck led here: access control applies.
     is_led: bool
     assigns: list[tuple[str, str]] = field(default_factory=list)
     #: The reader typed the address: nothing of before is known to what comes.
     is_typed: bool = False
+
+
+def _whole(asked: Fetch) -> Fetch:
+    """The same without a card's name."""
+    return asked._replace(url=urldefrag(asked.url)[0])
 
 
 def _event(place: Element, event: str) -> Element | None:
