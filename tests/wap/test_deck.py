@@ -162,6 +162,7 @@ def test_timers_run_once_and_tell_their_variable() -> None:
     cards = '<card id="a" ontimer="#b"><timer name="t" value="25"/></card><card id="b" title="B"/>'
     context = opened(cards)
     assert context.timer_s == 2.5
+    assert context.variables == {"t": "25"}
     assert context.timer() is None
     assert context.title == "B"
     assert context.timer_s is None
@@ -256,6 +257,19 @@ def test_inputs_have_formats_lengths_and_first_values() -> None:
     context.enter(3, "Abc")
     assert texts(context, "input") == ["Number: 42", "x", "***"]
     assert context.variables == {"n": "42", "d": "x", "p": "Abc"}
+
+
+def test_variables_that_are_empty_or_against_the_format_are_not_set() -> None:
+    context = opened(
+        '<card id="a"><p><a href="#b">b</a></p></card><card id="b"><timer name="t" value="25"/><p>'
+        '<input name="n" format="NN" value="42"/><input name="m" value="x"/><input name="o" format="NN"/>'
+        '<select name="s" iname="i" ivalue="2"><option value="a">A</option><option value="b">B</option></select>'
+        "</p></card>"
+    )
+    for name, value in {"n": "1x", "m": "", "o": "abc", "i": "", "t": ""}.items():
+        context._set(name, value)
+    assert context.follow(1) is None
+    assert context.variables == {"n": "42", "m": "x", "i": "2", "s": "b", "t": "25"}
 
 
 def test_selections_know_their_values_and_indices() -> None:

@@ -229,15 +229,19 @@ class Context:
         return task
 
     def _set_defaults(self) -> None:
-        """Inputs and selections say what their variables are, if nobody has said it yet (WML 11.6.3)."""
+        """Inputs, selections and timers say what their variables are, if nobody has said it yet (WML 11.6.3, 11.7)."""
         assert self._card is not None
+        values = self._variables.values
+        timer = self._card.find("timer")
+        if timer is not None and not values.get(name := timer.get("name", "")):
+            self._set(name, self._expand(timer.get("value", "0")))
         for element in self._card.iter("input"):
-            name = element.get("name", "")
-            if name not in self._variables.values and (value := self._expand(element.get("value", ""))):
-                try:
-                    check_format(element.get("format", "*M"), value)
-                except ValueError:
-                    continue
+            name, mask = element.get("name", ""), element.get("format", "*M")
+            if (held := values.get(name)) and not _conforms(held, mask):
+                del values[name]
+            # What is empty is not set (WML 10.3).
+            value = self._expand(element.get("value", ""))
+            if value and not values.get(name) and _conforms(value, mask):
                 self._set(name, value)
         for select in self._card.iter("select"):
             options = list(select.iter("option"))
@@ -263,12 +267,13 @@ class Context:
             return [n for n, option in every if self._expand(option.get("value", "")) in wanted]
 
         found: list[int] = []
-        if select.get("iname") and select.get("iname") in values:
-            found = by_number(values[select.get("iname", "")])
+        # What is empty is not set (WML 10.3).
+        if held := values.get(select.get("iname", "")):
+            found = by_number(held)
         elif select.get("ivalue"):
             found = by_number(self._expand(select.get("ivalue", "")))
-        if not found and select.get("name") and select.get("name") in values:
-            found = by_value(values[select.get("name", "")])
+        if not found and (held := values.get(select.get("name", ""))):
+            found = by_value(held)
         if not found and select.get("value"):
             found = by_value(self._expand(select.get("value", "")))
         if not many:
@@ -487,6 +492,14 @@ def _whole(asked: Fetch) -> Fetch:
 def _event(place: Element, event: str) -> Element | None:
     named = (e for e in place.findall("onevent") if e.get("type", "").lower() == event)
     return next(named, None)
+
+
+def _conforms(text: str, mask: str) -> bool:
+    try:
+        check_format(mask, text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(text: str, most: int) -> int | None:
