@@ -9,7 +9,7 @@ import pytest
 from airloom._core import wap_compile
 from airloom.cli.wap.browse import _Wap
 from airloom.wap import Headers, Reply, WapError
-from airloom.wap.browser import Browser
+from airloom.wap.browser import Browser, document
 from tests.wap.test_deck import deck
 
 DECKS = {
@@ -98,6 +98,11 @@ def test_links_begin_where_the_gateway_was_led_to(told: str, asked: str) -> None
     table, said = Led(), iter(["1", "q"])
     assert Browser(table, lambda *_: next(said), lambda _: None).browse("http://o/") == 0
     assert [url for _, url, _ in table.asked] == ["http://o/", asked]
+
+
+def test_a_deck_as_text_is_in_the_set_that_its_type_says() -> None:
+    octets = deck("<card><p>\u043f\u0440</p></card>").encode("windows-1251")
+    assert "\u043f\u0440" in document(Reply(200, "text/vnd.wap.wml; charset=windows-1251", [], octets))
 
 
 def test_nothing_to_show_is_a_failure() -> None:

@@ -48,6 +48,15 @@ class _Content:
         return self.content_type.split(";")[0].strip().lower()
 
     @property
+    def charset(self) -> str | None:
+        """What the type says of the character set."""
+        for parameter in self.content_type.split(";")[1:]:
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "charset":
+                return value.strip().strip('"') or None
+        return None
+
+    @property
     def is_encoded(self) -> bool:
         """Is it WBXML?"""
         return self.media in _ENCODED
@@ -56,11 +65,7 @@ class _Content:
         """WBXML as the document it stands for, text in its character set. Raises ValueError if it is neither."""
         if self.is_encoded:
             return wap_decompile(self.body)
-        charset = "utf-8"
-        for parameter in self.content_type.split(";")[1:]:
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset":
-                charset = value.strip().strip('"')
+        charset = self.charset or "utf-8"
         try:
             return self.body.decode(charset)
         except LookupError:

@@ -129,7 +129,7 @@ def document(reply: Reply) -> str:
     media = reply.media
     if media == "text/vnd.wap.wml":
         # There and back: entities are resolved and what is no WML says where.
-        return wap_decompile(wap_compile(reply.body, None, None)[0])
+        return wap_decompile(wap_compile(reply.body, reply.charset, None)[0])
     if media == "application/vnd.wap.wmlc" and reply.body:
         return reply.text()
     if reply.status >= 400:
