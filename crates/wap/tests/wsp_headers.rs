@@ -155,6 +155,14 @@ fn every_kind_of_value_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_language_of_content_is_a_number_by_itself_however_large() {
+    let numbers = [("Content-Language", "de"), ("Content-Language", "rm"), ("Accept-Language", "rm")];
+    // One that is taken has a general form for what is no short integer.
+    let octets = [0x8C, 0x96, 0x8C, 0x01, 0x8C, 0x83, 0x02, 0x01, 0x8C];
+    assert_eq!(encoded(Version::V1_2, &numbers), octets);
+}
+
+#[test]
 fn older_peers_get_text_for_what_they_do_not_know() {
     for version in [Version::V1_1, Version::V1_2, Version::V1_3, Version::V1_4] {
         for &(name, value) in VALUES {

@@ -102,20 +102,13 @@ pub(super) fn encode(names: &Names, value: &str, minor: u8, out: &mut Vec<u8>) -
     // `trailers` alone has a short form in TE; transfer codings always have the general one.
     let short = if names.weight_is_parameter { number == Some(1) } else { number.is_none_or(|n| n < 128) };
     if weight == 1000 && short {
-        match number {
-            Some(number) => write::integer(number, out),
-            None => write::text(name, out),
-        }
-        return Some(());
+        return encode_name(names, name, out);
     }
     if !names.can_weigh {
         return None;
     }
     write::with_length(out, |out| {
-        match number {
-            Some(number) => write::integer(number, out),
-            None => write::text(name, out),
-        }
+        encode_name(names, name, out)?;
         if weight < 1000 && names.weight_is_parameter {
             media::encode_parameters(&format!("q={}", q_text(q_value(weight))?), minor, out)
         } else if weight < 1000 {
@@ -127,6 +120,18 @@ pub(super) fn encode(names: &Names, value: &str, minor: u8, out: &mut Vec<u8>) -
             Some(())
         }
     })
+}
+
+/// `name` without a weight, its number whatever that takes.
+pub(super) fn encode_name(names: &Names, name: &str, out: &mut Vec<u8>) -> Option<()> {
+    if !is_token(name) {
+        return None;
+    }
+    match (names.number)(name) {
+        Some(number) => write::integer(number, out),
+        None => write::text(name, out),
+    }
+    Some(())
 }
 
 pub(super) fn decode(names: &Names, value: Framed<'_>) -> Option<String> {
