@@ -229,6 +229,9 @@ impl Gateway {
         self.enter(id, exchange);
         self.set_held(id, 0);
         let is_busy = !has_place || self.is_full_for(asker.peer());
+        if status == 200 {
+            return self.ready(now, id, Reply::bare(200));
+        }
         if !mapped {
             return self.refuse(now, id, status, "The gateway does not understand the request");
         }

@@ -61,7 +61,7 @@ pub(super) struct Manner<'a> {
 /// The request to the origin, without cookies of ours.
 ///
 /// # Errors
-/// The status that the client gets instead.
+/// The status that the client gets instead; 200 where the gateway is the one that is asked.
 pub(super) fn map(
     method: wsp::wire::Method,
     uri: &[u8],
@@ -91,7 +91,11 @@ pub(super) fn map(
         let dropped =
             NOT_PASSED_ON.contains(&lower.as_str()) || named.iter().any(|n| n.eq_ignore_ascii_case(name));
         if !dropped {
-            fields.push(name.clone().into_bytes(), value.clone().into_bytes());
+            let value = match http {
+                Method::Options if lower == "max-forwards" => one_less(value)?,
+                _ => value.clone(),
+            };
+            fields.push(name.clone().into_bytes(), value.into_bytes());
         }
     }
     //= RFC 9110 (7.6.3): a gateway to HTTP says in each request that it was there, and by which protocol it was asked.
@@ -107,6 +111,13 @@ pub(super) fn map(
     let request = FetchRequest { method: http, url, fields, body };
     let version = session::version(&all);
     Ok(ClientRequest { request, accept, charsets, afresh, version })
+}
+
+/// `Max-Forwards` of a request that is passed on; 200 if it goes no further.
+fn one_less(value: &str) -> Result<String, u16> {
+    //= RFC 9110 (7.6.2): OPTIONS goes so far and no further.
+    let left: u32 = value.parse().map_err(|_| 400_u16)?;
+    left.checked_sub(1).map(|left| left.to_string()).ok_or(200)
 }
 
 /// The methods that origins get to see. TRACE would show the client fields that are none of its business (RFC 9110, 9.3.8);

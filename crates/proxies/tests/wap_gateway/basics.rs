@@ -47,6 +47,19 @@ fn every_method_reaches_the_origin_but_trace() {
 }
 
 #[test]
+fn options_go_as_far_as_they_are_told_to() {
+    let mut pair = Pair::open(Config::default(), |_| answer(200, &[("Content-Type", WML)], DECK));
+    let status = |pair: &mut Pair, most: &str| {
+        let headers = compact(&[("Max-Forwards", most)]);
+        pair.ask(Method::Options, "http://origin/", headers, Bytes::new()).status
+    };
+    assert_eq!((status(&mut pair, "0"), status(&mut pair, "many")), (200, 400));
+    assert!(pair.asked.is_empty());
+    assert_eq!(status(&mut pair, "2"), 200);
+    assert_eq!(pair.asked[0].fields.first("max-forwards"), Some(&b"1"[..]));
+}
+
+#[test]
 fn pages_become_decks_and_their_parts_are_kept() {
     let page = format!("<title>News</title><p>{}<a href=\"next\">on</a>", "many words ".repeat(400));
     let mut pair =
