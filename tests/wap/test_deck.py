@@ -320,6 +320,7 @@ def test_who_may_lead_to_a_deck() -> None:
     assert guarded('domain="o.org"').may_be_entered_from("http://x.o.org/anything")
     assert not guarded('domain="o.org"').may_be_entered_from("http://xo.org/")
     assert guarded('path="/b"').may_be_entered_from("http://www.o.org:8080/b/c.wml")
+    assert guarded('path="/b"').may_be_entered_from("http://www.o.org/b?x=1/2")
     assert not guarded('path="/b"').may_be_entered_from("http://www.o.org/bc/d.wml")
     context = opened('<card id="a"><p><a href="http://p/closed">x</a></p></card>')
     context.follow(1)

@@ -47,8 +47,8 @@ class Deck:
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Host without port, and path, of an address."""
-    _, _, rest = url.partition("://")
+    """Host without port, and path without query, of an address."""
+    _, _, rest = url.partition("?")[0].partition("://")
     authority, slash, path = rest.partition("/")
     return authority.rpartition("@")[2].partition(":")[0].lower(), slash + path or "/"
 
