@@ -105,6 +105,22 @@ def test_a_deck_as_text_is_in_the_set_that_its_type_says() -> None:
     assert "\u043f\u0440" in document(Reply(200, "text/vnd.wap.wml; charset=windows-1251", [], octets))
 
 
+def test_what_is_wanted_afresh_is_asked_for_so() -> None:
+    said: list[Headers | None] = []
+
+    class Listening(Table):
+        def request(
+            self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
+        ) -> Reply:
+            said.append(headers)
+            text = deck('<card><p><anchor>new<go href="/" cache-control="no-cache"/></anchor></p></card>')
+            return Reply(200, "application/vnd.wap.wmlc", [], wap_compile(text.encode())[0])
+
+    lines = iter(["1", "q"])
+    Browser(Listening(), lambda *_: next(lines), lambda _: None).browse("http://o/")
+    assert said == [[], [("Cache-Control", "no-cache")]]
+
+
 def test_nothing_to_show_is_a_failure() -> None:
     shown: list[str] = []
     assert Browser(Table(), lambda *_: "q", shown.append).browse("http://o/none") == 1

@@ -144,6 +144,14 @@ def test_what_a_go_sends() -> None:
     assert context.title == "1"
 
 
+def test_a_go_may_want_the_deck_from_the_origin() -> None:
+    go = '<anchor>new<go href="{}" cache-control="no-cache"/></anchor>'
+    context = opened(f'<card id="a"><p>{go.format("n")}{go.format("#a")}</p></card>')
+    assert context.follow(1) == Fetch("http://o/dir/n", afresh=True)
+    context.failed()
+    assert context.follow(2) == Fetch(URL, afresh=True)
+
+
 def test_events_of_cards_lead_on_and_in_circles_only_so_far() -> None:
     context = opened('<card id="a" onenterforward="#b"/><card id="b" title="B"><onevent type="onenterbackward">'
                      '<go href="#c"/></onevent></card><card id="c" title="C"/>')  # fmt: skip

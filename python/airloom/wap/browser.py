@@ -113,6 +113,8 @@ class Browser:
         while order is not None:
             asked = order.url
             headers = [("Referer", order.referer)] if order.referer else []
+            if order.afresh:
+                headers.append(("Cache-Control", "no-cache"))
             try:
                 reply = self._gateway.request(order.method, order.url, headers, order.body, order.content_type)
                 self._source = document(reply)

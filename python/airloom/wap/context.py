@@ -36,6 +36,8 @@ class Fetch(NamedTuple):
     content_type: str | None = None
     #: Address of the deck that asks, if it wants that said.
     referer: str | None = None
+    #: Not from what somebody keeps.
+    afresh: bool = False
 
 
 class Piece(NamedTuple):
@@ -329,14 +331,15 @@ class Context:
         assigns = self._assignments(task)
         method = task.get("method", "get").lower()
         sends, accepted = task.get("sendreferer") == "true", task.get("accept-charset", "")
+        afresh = task.get("cache-control") == "no-cache"
         if method == "post":
             body, kind = forms.body(fields, task.get("enctype", forms.URLENCODED), accepted)
-            return self._go(href, assigns, "POST", body, kind, sends)
+            return self._go(href, assigns, "POST", body, kind, sends, afresh)
         if fields:
             base, _, fragment = href.partition("#")
             query = forms.query(fields, accepted)
             href = base + ("&" if "?" in base else "?") + query + (f"#{fragment}" if fragment else "")
-        return self._go(href, assigns, sends_referer=sends)
+        return self._go(href, assigns, sends_referer=sends, afresh=afresh)
 
     def _go(
         self,
@@ -346,18 +349,20 @@ class Context:
         body: bytes | None = None,
         content_type: str | None = None,
         sends_referer: bool = False,
+        afresh: bool = False,
     ) -> Fetch | None:
         self._step()
         deck = self.deck
         assert deck is not None
         url = urljoin(deck.url, href)
         base, name = urldefrag(url)
-        # Within the deck nothing is fetched (WML 9.5.1), unless something is to be sent.
-        if base == urldefrag(deck.url)[0] and method == "GET" and ("#" in href or not href):
+        # Within the deck nothing is fetched (WML 9.5.1), unless something is to be sent, or the deck is wanted anew.
+        is_within = base == urldefrag(deck.url)[0] and ("#" in href or not href)
+        if is_within and method == "GET" and not afresh:
             self._assign(assigns or [])
             return self._show(deck, name, "forward", self.history[-1])
         self._pending = _Pending("forward", Fetch(url, method, body, content_type), True, assigns or [])
-        return Fetch(base, method, body, content_type, deck.url if sends_referer else None)
+        return Fetch(base, method, body, content_type, deck.url if sends_referer else None, afresh)
 
     def _prev(self, assigns: list[tuple[str, str]] | None = None) -> Fetch | None:
         self._step()
