@@ -7,8 +7,6 @@ use airloom_base::{Duration, Instant};
 use airloom_content::http::message::Fields;
 use bytes::Bytes;
 
-use super::cookies::lifetime;
-
 /// What was kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
@@ -115,7 +113,11 @@ fn freshness(status: u16, fields: &Fields) -> Option<Duration> {
     //= RFC 9111 (5.2.2.10): what is said to shared caches counts before what is said to all.
     let whole = match seconds("s-maxage").or_else(|| seconds("max-age")) {
         Some(seconds) => Duration::from_secs(seconds),
-        None => lifetime(text("expires")?, text("date"))?,
+        None => {
+            let date = |name| httpdate::parse_http_date(text(name)?).ok();
+            let left = date("expires")?.duration_since(date("date")?);
+            Duration::from_secs(left.map_or(0, |left| left.as_secs()))
+        }
     };
     Some(whole.saturating_sub(Duration::from_secs(age(fields))))
 }

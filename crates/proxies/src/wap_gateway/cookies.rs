@@ -1,10 +1,12 @@
 //! The cookies of one session (RFC 6265): phones of WAP keep none, so the gateway does it for them.
 //!
 //! There is no list of public suffixes: a cookie for a whole domain is taken if the domain has a dot and the origin is in
-//! it. Times are told by the origin's own clock: `Expires` counts from the `Date` of the same answer.
+//! it. Times are told by the origin's own clock: `Expires` counts from the `Date` of the same answer, and from our calendar
+//! where it has none.
 
 use airloom_base::{Duration, Instant};
 use airloom_content::http::message::Fields;
+use airloom_content::service::time;
 use url::{Host, Url};
 
 /// Cookies of a session, octets of one, octets of all.
@@ -41,17 +43,24 @@ impl Cookie {
 pub(super) struct Jar(Vec<Cookie>);
 
 impl Jar {
-    /// Takes the cookies of an answer that came from `url`.
-    pub(super) fn store(&mut self, now: Instant, url: &Url, fields: &Fields) {
+    /// Takes the cookies of an answer that came from `url`; `calendar` is now, in seconds since 1970.
+    pub(super) fn store(&mut self, now: Instant, calendar: u64, url: &Url, fields: &Fields) {
         let date = fields.first("date").and_then(|date| std::str::from_utf8(date).ok());
+        let date = date.and_then(seconds).unwrap_or(calendar);
         for line in fields.all("set-cookie") {
             let Some(cookie) = std::str::from_utf8(line).ok().and_then(|line| parse(line, now, url, date))
             else {
                 continue;
             };
-            self.0.retain(|c| (&c.name, &c.domain, &c.path) != (&cookie.name, &cookie.domain, &cookie.path));
-            if cookie.expires.is_none_or(|at| at > now) {
-                self.0.push(cookie);
+            let is_like =
+                |c: &Cookie| (&c.name, &c.domain, &c.path) == (&cookie.name, &cookie.domain, &cookie.path);
+            let place = self.0.iter().position(is_like);
+            //= RFC 6265 (5.3): one that replaces another is as old as that.
+            match (place, cookie.expires.is_none_or(|at| at > now)) {
+                (Some(place), true) => self.0[place] = cookie,
+                (Some(place), false) => drop(self.0.remove(place)),
+                (None, true) => self.0.push(cookie),
+                (None, false) => {}
             }
         }
         let octets = |jar: &Vec<Cookie>| jar.iter().map(Cookie::octets).sum::<usize>();
@@ -71,8 +80,8 @@ impl Jar {
     }
 }
 
-/// `name=value; attribute; attribute=value`.
-fn parse(line: &str, now: Instant, url: &Url, date: Option<&str>) -> Option<Cookie> {
+/// `name=value; attribute; attribute=value`, when it was `date` at the origin.
+fn parse(line: &str, now: Instant, url: &Url, date: u64) -> Option<Cookie> {
     let (pair, attributes) = line.split_once(';').unwrap_or((line, ""));
     let (name, value) = pair.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
@@ -107,7 +116,8 @@ fn parse(line: &str, now: Instant, url: &Url, date: Option<&str>) -> Option<Cook
             "secure" => cookie.secure = true,
             "max-age" => max_age = value.parse::<i64>().ok().or(max_age),
             "expires" => {
-                cookie.expires = lifetime(value, date).map(|lifetime| now + lifetime).or(cookie.expires)
+                let left = seconds(value).map(|at| Duration::from_secs(at.saturating_sub(date)));
+                cookie.expires = left.map(|left| now + left).or(cookie.expires);
             }
             _ => {}
         }
@@ -119,21 +129,50 @@ fn parse(line: &str, now: Instant, url: &Url, date: Option<&str>) -> Option<Cook
     Some(cookie)
 }
 
-/// From `date` to `expires`; nothing if that is past, none if one of them is no date.
-pub(super) fn lifetime(expires: &str, date: Option<&str>) -> Option<Duration> {
-    // Cookies of old write the date with hyphens and the year in full.
-    let expires = httpdate::parse_http_date(&expires.replace('-', " "))
-        .or_else(|_| httpdate::parse_http_date(expires))
-        .ok()?;
-    let long_ago = || httpdate::parse_http_date("Thu, 01 Jan 1970 00:00:00 GMT").ok();
-    match date.and_then(|date| httpdate::parse_http_date(date).ok()) {
-        Some(date) => {
-            let seconds = expires.duration_since(date).map_or(0, |left| left.as_secs());
-            Some(Duration::from_secs(seconds))
+/// Seconds since 1970 of a date, however it is written; 0 for one before that.
+fn seconds(date: &str) -> Option<u64> {
+    //= RFC 6265 (5.1.1): words in any order, of which the first that can be each part is it.
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let is_delimiter = |c: char| matches!(c, '\t' | ' '..='/' | ';'..='@' | '['..='`' | '{'..='~');
+    let month_of = |word: &str| {
+        let name = word.get(..3)?;
+        MONTHS.iter().position(|month| month.eq_ignore_ascii_case(name))
+    };
+    let (mut clock, mut day, mut month, mut year) = (None, None, None, None);
+    for word in date.split(is_delimiter) {
+        if clock.is_none() && word.contains(':') {
+            clock = clock_of(word);
+        } else if day.is_none() && number(word, 1, 2).is_some() {
+            day = number(word, 1, 2);
+        } else if month.is_none() && month_of(word).is_some() {
+            month = month_of(word);
+        } else if year.is_none() {
+            year = number(word, 2, 4);
         }
-        // Without a date the beginning of time is the one moment that is surely past.
-        None => (Some(expires) == long_ago()).then_some(Duration::ZERO),
     }
+    let ((hour, minute, second), day, month) = (clock?, day?, month? + 1);
+    let year = match year? {
+        year @ 0..=69 => 2000 + year,
+        year @ 70..=99 => 1900 + year,
+        year => year,
+    };
+    if (1601..1970).contains(&year) {
+        return Some(0);
+    }
+    time::seconds(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
+}
+
+/// `8:49:37`.
+fn clock_of(word: &str) -> Option<(u64, u64, u64)> {
+    let mut parts = word.splitn(3, ':').map(|part| number(part, 1, 2));
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+/// The number that `word` begins with, if it has so many digits.
+fn number(word: &str, least: usize, most: usize) -> Option<u64> {
+    let len = word.bytes().take_while(u8::is_ascii_digit).count();
+    if (least..=most).contains(&len) { word[..len].parse().ok() } else { None }
 }
 
 fn is_within(host: &str, domain: &str) -> bool {
@@ -164,7 +203,7 @@ mod tests {
         let mut fields = Fields::default();
         fields.push("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
         lines.iter().for_each(|line| fields.push("Set-Cookie", line.as_bytes().to_vec()));
-        jar.store(NOW, &Url::parse(from).unwrap(), &fields);
+        jar.store(NOW, 0, &Url::parse(from).unwrap(), &fields);
         jar
     }
 
@@ -198,8 +237,39 @@ mod tests {
 
     #[test]
     fn a_cookie_replaces_its_like_and_one_of_the_past_removes_it() {
-        let mut jar = jar("http://o/", &["a=1", "a=2", "b=1", "b=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]);
-        assert_eq!(sent(&mut jar, 0, "http://o/").as_deref(), Some("a=2"));
+        for past in [
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+            "Thu, 01-Jan-70 00:00:01 GMT",
+            "Thu, 1 Jan 1970 0:0:0 GMT",
+            "Thu, 01 Jan 1970 00:00:00 -0000",
+            "Mon, 01-Jan-1601 00:00:00 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            let removed = format!("b=; Expires={past}");
+            let mut jar = jar("http://o/", &["a=1", "c=3", "a=2", "b=1", &removed]);
+            assert_eq!(sent(&mut jar, 0, "http://o/").as_deref(), Some("a=2; c=3"), "{past}");
+        }
+        // What is no date is not heeded.
+        for none in
+            ["0", "Thu, 32 Jan 1970 00:00:00 GMT", "01 Jan 1600 00:00:00", "01 Jan 1970", "01 1970 00:00:00"]
+        {
+            let kept = format!("b=2; Expires={none}");
+            assert_eq!(
+                sent(&mut jar("http://o/", &[&kept]), 0, "http://o/").as_deref(),
+                Some("b=2"),
+                "{none}"
+            );
+        }
+    }
+
+    #[test]
+    fn where_the_origin_says_no_date_our_calendar_counts() {
+        let mut jar = Jar::default();
+        let fields = Fields::from_iter([("Set-Cookie", "a=1; Expires=Sun, 06 Nov 1994 08:49:57 GMT")]);
+        jar.store(NOW, 784_111_777, &Url::parse("http://o/").unwrap(), &fields);
+        assert_eq!(sent(&mut jar, 19, "http://o/").as_deref(), Some("a=1"));
+        assert_eq!(sent(&mut jar, 20, "http://o/"), None);
     }
 
     #[test]

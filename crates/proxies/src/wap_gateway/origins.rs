@@ -87,6 +87,7 @@ impl Gateway {
     }
 
     fn head(&mut self, now: Instant, id: FetchId, status: u16, fields: Fields) {
+        let calendar = self.seconds(now);
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let Some(request) = exchange.request.as_ref().filter(|_| matches!(exchange.stage, Stage::Waiting))
         else {
@@ -103,7 +104,7 @@ impl Gateway {
         if self.config.cookies
             && let Some(session) = exchange.session.and_then(|session| self.sessions.get_mut(&session))
         {
-            session.jar.store(now, &request.url, &fields);
+            session.jar.store(now, calendar, &request.url, &fields);
         }
         let further = Some(request).filter(|_| exchange.redirects < self.config.max_redirects);
         if let Some(next) = further.and_then(|request| request::redirected(request, status, &fields)) {

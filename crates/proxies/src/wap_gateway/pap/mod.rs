@@ -169,7 +169,7 @@ impl Gateway {
     }
 
     /// Now, in seconds since 1970.
-    fn seconds(&self, now: Instant) -> u64 {
+    pub(super) fn seconds(&self, now: Instant) -> u64 {
         self.calendar.saturating_add(now.as_nanos() / 1_000_000_000)
     }
 
