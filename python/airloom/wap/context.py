@@ -249,9 +249,9 @@ class Context:
             options = list(select.iter("option"))
             chosen = sorted(self._chosen(select))
             self._set(select.get("iname", ""), ";".join(map(str, chosen)) or "0")
-            values = [self._expand(options[n - 1].get("value", "")) for n in chosen]
             if chosen:
-                self._set(select.get("name", ""), ";".join(v for v in values if v))
+                said = (self._expand(options[n - 1].get("value", "")) for n in chosen)
+                self._set(select.get("name", ""), ";".join(value for value in said if value))
 
     def _chosen(self, select: Element) -> set[int]:
         """Numbers of the chosen options: by iname, ivalue, name, value in this order (WML 11.6.2.1)."""
