@@ -11,6 +11,7 @@ import pytest
 from airloom import interpreter
 from airloom.errors import UsageError
 from airloom.study import document, execute, names, open_study, outcome, replication, shipping, text
+from airloom.study.data import IN_REAL_TIME
 from tests.cli.shell import inside
 from tests.study.test_study import changed, folder
 
@@ -156,6 +157,23 @@ def test_a_full_run_that_contradicts_the_one_that_ships_is_told(taken: Path, tmp
     document.save({**found, "depth": "quick"}, tmp_path / document.NAME)
     with pytest.raises(UsageError, match="has a quick run"):
         shipping.turned(study, tmp_path)
+
+
+def test_what_waits_for_real_time_in_the_run_that_ships_is_not_contradicted_by_it(taken: Path, tmp_path: Path) -> None:
+    study = open_study(shutil.copytree(taken, tmp_path / "small-objects"))
+    ships = study.folder / "shipped" / document.NAME
+    found = document.read(ships)
+    for row in found["claims"]:
+        row["why"] = IN_REAL_TIME if row["id"] == "X3.missing" else row["why"]
+    document.save(found, ships)
+    for row in found["claims"]:
+        row["verdict"] = "differs" if row["id"] in ("X3", "X3.missing") else row["verdict"]
+    document.save(found, tmp_path / document.NAME)
+    assert shipping.turned(study, tmp_path) == {}
+    row = next(row for row in found["claims"] if row["id"] == "X3.done")
+    row["verdict"] = "not-covered"
+    document.save(found, tmp_path / document.NAME)
+    assert shipping.turned(study, tmp_path) == {"X3.done": ("holds", "not-covered")}
 
 
 def test_another_reading_stands_beside_the_default(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airloom.errors import UsageError
 from airloom.study import document, pictures
+from airloom.study.data import IN_REAL_TIME
 from airloom.study.document import SHIPPED, Document
 from airloom.study.folder import Study
 from airloom.study.outcome import evaluate
@@ -98,14 +99,18 @@ def turned(study: Study, place: Path) -> dict[str, tuple[str, str]]:
     """Claims and parts whose verdict in the full run in `place` contradicts the one that ships, with both.
 
     They contradict where one holds, fitted or not, and the other differs, and where one is covered and the other is
-    not. An interval that now reaches over the edge of a tolerance, or no longer does, is no contradiction. Raises
-    `UsageError` if no full run was judged there.
+    not, unless what ships was made without real time and waits for that. An interval that now reaches over the edge of
+    a tolerance, or no longer does, is no contradiction. Raises `UsageError` if no full run was judged there.
     """
     ships, made = current(study), document.read(place / document.NAME)
     if made["depth"] != "full":
         raise UsageError(f"{place} has a {made['depth']} run: airloom study run {study.name} makes a full one")
     now = {row["id"]: row["verdict"] for row in made["claims"]}
-    pairs = {row["id"]: (row["verdict"], now.get(row["id"], NOT_COVERED)) for row in ships["claims"]}
+    pairs = {
+        row["id"]: (row["verdict"], now.get(row["id"], NOT_COVERED))
+        for row in ships["claims"]
+        if not _waits(ships, row)
+    }
     return {
         claim: both
         for claim, both in pairs.items()
@@ -113,6 +118,13 @@ def turned(study: Study, place: Path) -> dict[str, tuple[str, str]]:
         if {HOLDS if each == FITTED else each for each in both} == {HOLDS, DIFFERS}
         or (NOT_COVERED in both and len(set(both)) > 1)
     }
+
+
+def _waits(found: Document, row: dict[str, Any]) -> bool:
+    """Is a claim or part not covered for want of real time: its own, or that of all its parts that are not?"""
+    parts = [c for c in found["claims"] if c["whole"] == row["id"]]
+    without = [c for c in parts or [row] if c["verdict"] == NOT_COVERED]
+    return bool(without) and all(c["why"] == IN_REAL_TIME for c in without)
 
 
 def _explained(found: Document, row: dict[str, Any]) -> bool:
