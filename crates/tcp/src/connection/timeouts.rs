@@ -57,7 +57,9 @@ impl Connection {
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
         let often = self.tx.config().max_retransmissions;
         let too_often = !handshake && often > 0 && timeouts >= often;
-        if too_often || now.since(self.tx.liveness.silent_since(self.tx.snd.wnd() == 0)) >= limit {
+        // Where nothing was ever agreed upon, what comes says nothing for the connection.
+        let is_probed = !handshake && self.tx.snd.wnd() == 0;
+        if too_often || now.since(self.tx.liveness.silent_since(is_probed)) >= limit {
             if handshake {
                 self.fail(CloseReason::TimedOut);
             } else {
