@@ -2,12 +2,14 @@
 
 use airloom_transports::tcp::wire::Flags;
 
-use crate::Place;
 use crate::segment::{Endpoint, Segment};
 use crate::sender::{Cause, Kind, START, Sender};
 use crate::stall::{self, Stalls};
 use crate::trace::Row;
 use crate::viewpoint::Viewpoint;
+
+/// Where segments are seen: the interface, and the device of it, where frames name one.
+pub(crate) type Place = (usize, Option<u32>);
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -30,8 +30,8 @@ use airloom_base::lookup::Table;
 use airloom_record::Column;
 use airloom_record::capture::{Frame, Interface, Reader, interface_index, is_known_link};
 
-use connection::Connection;
 pub use connection::End;
+use connection::{Connection, Place};
 pub use report::{ConnectionReport, Dropped, Report, RttReport, SideReport};
 use segment::{Content, Endpoint, Segment};
 pub use stall::{Rhythm, Stall, Why};
@@ -72,9 +72,6 @@ pub fn analyze<R: Read>(mut reader: Reader<R>, options: &Options) -> Analysis {
     };
     analyzer.finish(reader.interfaces(), unreadable)
 }
-
-/// Where segments are seen: the interface, and the device of it, where frames name one.
-type Place = (usize, Option<u32>);
 
 /// A place, and the two ends, the lesser one first.
 type Key = (Place, Endpoint, Endpoint);
