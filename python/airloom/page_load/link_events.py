@@ -47,8 +47,10 @@ def link_events(loaded: Loaded) -> LinkEvents:
     )
     if marks.is_empty() or loaded.page_s is None:
         return LinkEvents([], [], 0, 0, 0, 0)
-    zero = marks["t_ns"][0] / 1e6 + seen["origin"] - seen["marked"] * 1e3
-    during = packets.with_columns((pl.col("t_ns") / 1e6 - zero).alias("ms"))
+    marked = seen["marked"] * 1e3 - seen["origin"]
+    # In whole nanoseconds: quotients that are the same number may differ by their last bit.
+    since = pl.col("t_ns").cast(pl.Int64) - marks["t_ns"][0]
+    during = packets.with_columns((since / 1e6 + marked).alias("ms"))
     during = during.filter((pl.col("ms") >= 0) & (pl.col("ms") <= seen["load"]))
     of_link = during.filter(pl.col("point").str.starts_with("radio."))
     times = {event: of_link.filter(pl.col("event") == event)["ms"].to_list() for event in _SHOWN}
