@@ -22,7 +22,7 @@ without one is a number of things. A measure that does not exist in a run, such 
 there.
 
 In front of a name stands whose it is: the host or the link, and where several applications of a host, or members of
-a bundle, count the same, which of them. DIRECTION is `downlink` or `uplink`:
+a bundle, can count the same, which of them. DIRECTION is `downlink` or `uplink`:
 
     mobile.page_load_s                  of the applications on the host mobile
     mobile.app[1].bytes                 of its second application
@@ -30,7 +30,8 @@ a bundle, count the same, which of them. DIRECTION is `downlink` or `uplink`:
     radio.downlink.rlc_resent           of one direction
     bundle.member.2.downlink.lost       of a member of a bundle
 
-A measure that only one host or link has is there without the name in front as well.
+A measure that only one host or link can have is there without the name in front as well. What a measure is called does
+not depend on what came about: where the pages of one of two browsers fail, `page_load_s` is not the other's.
 
 "of" says what gives a measure: an application, a proxy or a bearer by its name in scenarios, or what else it takes.
 """

@@ -27,10 +27,9 @@ impl Times {
     }
     /// Sets `<name>_mean_s`, `<name>_min_s` and `<name>_max_s`, if there were any.
     pub(crate) fn summarise(&self, name: &str, out: &mut Summary) {
+        let seconds = |time: Duration| (self.count > 0).then(|| time.as_secs_f64());
         out.set_some(&format!("{name}_mean_s"), self.mean_s());
-        if self.count > 0 {
-            out.set(&format!("{name}_min_s"), self.min.as_secs_f64());
-            out.set(&format!("{name}_max_s"), self.max.as_secs_f64());
-        }
+        out.set_some(&format!("{name}_min_s"), seconds(self.min));
+        out.set_some(&format!("{name}_max_s"), seconds(self.max));
     }
 }

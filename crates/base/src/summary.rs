@@ -16,7 +16,7 @@ pub struct Summary {
 /// Numbers with names, in the order in which they were set. Where a name was set twice the later one counts.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
-    /// Those of this time, and behind them what is left of the time before.
+    /// Those of this time, not-a-number where there is a name alone, and behind them what is left of the time before.
     entries: Vec<(String, f64)>,
     used: usize,
     is_as_before: bool,
@@ -28,19 +28,16 @@ impl Summary {
         self.prefix = if owner.is_empty() { String::new() } else { format!("{owner}.") };
     }
 
-    /// Sets a value. What is no number, or not finite, is left out: a number that does not exist is not printed.
+    /// Sets a value. Of what is no number, or not finite, the name alone is kept: a number that does not exist is not
+    /// printed, but what others are called does not depend on it.
     pub fn set(&mut self, name: &str, value: f64) {
-        if value.is_finite() {
-            // Adding zero turns the negative zero, which is what the sum of no numbers is, into the usual one.
-            self.values.push(&self.prefix, name, value + 0.0);
-        }
+        // Adding zero turns the negative zero, which is what the sum of no numbers is, into the usual one.
+        self.values.push(&self.prefix, name, if value.is_finite() { value + 0.0 } else { f64::NAN });
     }
 
-    /// Sets a value if there is one.
+    /// Sets a value if there is one, and its name in any case.
     pub fn set_some(&mut self, name: &str, value: Option<f64>) {
-        if let Some(v) = value {
-            self.set(name, v);
-        }
+        self.set(name, value.unwrap_or(f64::NAN));
     }
 
     /// Forgets the values, not the names: what follows is probably called the same.
@@ -77,20 +74,16 @@ impl Values {
 
     /// All of them. A name that was set twice is there twice.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &f64)> {
-        self.entries[..self.used].iter().map(|(name, value)| (name.as_str(), value))
+        let all = self.entries[..self.used].iter().map(|(name, value)| (name.as_str(), value));
+        all.filter(|(_, value)| !value.is_nan())
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.used
+    /// All names that were set, whether they have a value or not.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries[..self.used].iter().map(|(name, _)| name.as_str())
     }
 
-    /// Is there none?
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
-    }
-
-    /// The `number`-th, counted from 0.
+    /// That of the `number`-th name, counted from 0; not-a-number if it has none.
     pub fn nth(&self, number: usize) -> Option<f64> {
         self.entries[..self.used].get(number).map(|(_, value)| *value)
     }
@@ -123,7 +116,7 @@ impl Index<&str> for Values {
 
 impl PartialEq for Values {
     fn eq(&self, other: &Self) -> bool {
-        self.entries[..self.used] == other.entries[..other.used]
+        self.iter().eq(other.iter())
     }
 }
 
@@ -139,6 +132,7 @@ impl IntoIterator for Values {
 
     fn into_iter(mut self) -> Self::IntoIter {
         self.entries.truncate(self.used);
+        self.entries.retain(|(_, value)| !value.is_nan());
         self.entries.into_iter()
     }
 }
@@ -164,6 +158,9 @@ mod tests {
         assert_eq!(summary.values["radio.lost"], 3.0);
         assert!(summary.values["events"].is_sign_positive());
         assert!(!summary.values.contains_key("lost"));
+        let all: Vec<&str> = summary.values.names().collect();
+        assert_eq!(all, ["events", "radio.lost", "radio.lost_share", "radio.busy_share", "radio.delay_ms"]);
+        assert_eq!(summary.values.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), [0.0, 3.0]);
     }
 
     #[test]

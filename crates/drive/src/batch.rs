@@ -96,7 +96,9 @@ impl Summaries {
             }
             values
         };
-        Summaries { values: names.iter().map(values).collect(), names: names.into_iter().cloned().collect() }
+        let columns = names.iter().map(|name| ((*name).clone(), values(name)));
+        let (names, values) = columns.filter(|(_, values)| !values.iter().all(|v| v.is_nan())).unzip();
+        Summaries { names, values }
     }
 
     /// The summary of a run, as it was.

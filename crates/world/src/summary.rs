@@ -87,10 +87,11 @@ impl World {
         books.names.iter().cloned().zip(books.values).collect()
     }
 
-    /// Writes down what was counted: values of a host or link begin with its name; a value that only one component has is
-    /// given without the name too, so that scripts need not know what a host is called, unless it would be called as
-    /// another one is then. Where several applications of a host count the same, theirs are told apart as
-    /// `host.app[0].name`, `host.app[1].name`, ..
+    /// Writes down what was counted: values of a host or link begin with its name; a value that no other component can
+    /// have is given without the name too, so that scripts need not know what a host is called, unless it would be called
+    /// as another one is then. Where several applications of a host can count the same, theirs are told apart as
+    /// `host.app[0].name`, `host.app[1].name`, .. So names are the same whatever came about; not-a-number stands where
+    /// there is no value.
     pub fn summarise(&self, books: &mut Books) {
         let count = self.apps_of_hosts().map(|(_, apps)| apps).sum::<usize>() + self.links.len();
         let mut is_as_before = books.parts.len() == count;
@@ -160,7 +161,8 @@ impl World {
             for (n, part) in each.iter().enumerate() {
                 values.extend(of_part(part, first + n).map(|(name, source)| {
                     let others = each.iter().enumerate().filter(|(other, _)| *other != n);
-                    let is_shared = others.into_iter().any(|(_, other)| other.values.contains_key(name));
+                    let is_shared =
+                        others.into_iter().any(|(_, other)| other.values.names().any(|n| n == name));
                     let name = if is_shared { format!("app[{n}].{name}").into() } else { name.into() };
                     (owners.len(), name, source)
                 }));
@@ -213,5 +215,5 @@ fn lost_on(link: &Summary) -> f64 {
 
 /// The values of a part, with the part's number.
 fn of_part(part: &Summary, number: usize) -> impl Iterator<Item = (&str, Source)> {
-    part.values.iter().zip(0..).map(move |((name, _), n)| (name, Source::Part(number, n)))
+    part.values.names().zip(0..).map(move |(name, n)| (name, Source::Part(number, n)))
 }

@@ -244,12 +244,9 @@ impl App for Client {
         out.set("transfers_failed", f64::from(self.failed));
         out.set("bytes", bytes as f64);
         self.times.summarise("transfer", out);
-        if transfers > 0 {
-            let span = self.last_end - self.first_start.unwrap_or(Instant::ZERO);
-            out.set("completion_s", span.as_secs_f64());
-            if !span.is_zero() {
-                out.set("goodput_bit_s", 8.0 * bytes as f64 / span.as_secs_f64());
-            }
-        }
+        let first = self.first_start.filter(|_| transfers > 0);
+        let span = first.map(|first| (self.last_end - first).as_secs_f64());
+        out.set_some("completion_s", span);
+        out.set_some("goodput_bit_s", span.map(|span| 8.0 * bytes as f64 / span));
     }
 }

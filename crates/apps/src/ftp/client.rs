@@ -498,15 +498,12 @@ impl App for Client {
         // How far the present file is, where a run ends before it does.
         out.set("bytes_under_way", self.transfer.received as f64);
         self.times.summarise("transfer", out);
-        if self.total_s > 0.0 {
-            out.set("goodput_bit_s", 8.0 * bytes as f64 / self.total_s);
-        }
-        if self.done > 0 {
-            let span = self.last_end - self.first_start.unwrap_or(Instant::ZERO);
-            out.set("completion_s", span.as_secs_f64());
-        }
-        if self.config.mode == Mode::Get && (self.done > 0 || !self.longest_pause.is_zero()) {
-            out.set("longest_pause_s", self.longest_pause.as_secs_f64());
+        out.set("goodput_bit_s", 8.0 * bytes as f64 / self.total_s);
+        let first = self.first_start.filter(|_| self.done > 0);
+        out.set_some("completion_s", first.map(|first| (self.last_end - first).as_secs_f64()));
+        if self.config.mode == Mode::Get {
+            let is_known = self.done > 0 || !self.longest_pause.is_zero();
+            out.set_some("longest_pause_s", is_known.then(|| self.longest_pause.as_secs_f64()));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use airloom_base::{App, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 
 use super::session::{Session, Then};
 use super::shared::{Config, Role, Shared};
@@ -160,6 +160,9 @@ impl App for Server {
         ] {
             out.set(name, value as f64);
         }
-        out.set_some("longest_pause_s", counters.longest_pause.map(Duration::as_secs_f64));
+        // The client's where it is the client that receives.
+        if let Some(pause) = counters.longest_pause {
+            out.set("longest_pause_s", pause.as_secs_f64());
+        }
     }
 }

@@ -734,9 +734,7 @@ impl App for Client {
         out.set("requests_sent", results.requests as f64);
         out.set("connections", results.connections as f64);
         out.set("connections_early", results.early as f64);
-        if results.connections > 0 {
-            out.set("requests_per_connection", results.requests as f64 / results.connections as f64);
-        }
+        out.set("requests_per_connection", results.requests as f64 / results.connections as f64);
         out.set("streams", results.streams as f64);
         out.set("asked_again", results.asked_again as f64);
         out.set("timeouts", results.timeouts as f64);

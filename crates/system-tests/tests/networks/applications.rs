@@ -29,6 +29,27 @@ fn an_application_that_cannot_reach_its_server_fails_and_is_done() {
     assert_eq!((ping.values["received"], ping.values["client.lost"]), (0.0, 2.0));
 }
 
+#[test]
+fn results_are_called_the_same_whether_an_application_gets_through_or_not() {
+    let names = |second: &str| {
+        let mut b = Builder::new(1);
+        let (client, server) = (b.host("client"), b.host("server"));
+        b.link("wire", "wireline", &json!({}), &[client], server).unwrap();
+        for to in ["server", second] {
+            b.app(client, "ping", &json!({ "server": to, "count": 2, "timeout": "1s" }), Some("server"))
+                .unwrap();
+        }
+        let mut world = b.build().unwrap();
+        let limit = Until::Done { limit: Duration::from_secs(60) };
+        assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+        let names = world.summary().values.into_iter().map(|(name, _)| name);
+        names.filter(|name| name.contains("rtt_mean_s")).collect::<Vec<_>>()
+    };
+    let (first, second) = ("client.app[0].rtt_mean_s", "client.app[1].rtt_mean_s");
+    assert_eq!(names("server"), [&first[7..], &second[7..], first, second]);
+    assert_eq!(names("192.0.2.9"), [&first[7..], first]);
+}
+
 /// Two hosts with TCP and a wire that loses.
 fn transfer(server: &str, server_config: &Value, client: &str, client_config: &Value, loss: f64) -> Summary {
     over("tcp", server, server_config, client, client_config, loss)
