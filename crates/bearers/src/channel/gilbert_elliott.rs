@@ -15,9 +15,7 @@ pub struct GilbertElliott {
     q: f64,
     kg: f64,
     kb: f64,
-    fate: Fate,
-    direction: Direction,
-    station: Station,
+    draws: Fate,
     /// The stay that ends (excluded) at `end`, and its number.
     bad: bool,
     stay: u64,
@@ -35,17 +33,13 @@ impl GilbertElliott {
         direction: Direction,
         station: Station,
     ) -> Self {
-        let mut this =
-            GilbertElliott { p, q, kg, kb, fate, direction, station, bad: false, stay: 0, end: 0, step: 0 };
+        let draws = fate.lane(direction, station, STAYS);
+        let mut this = GilbertElliott { p, q, kg, kb, draws, bad: false, stay: 0, end: 0, step: 0 };
         let share = if p + q > 0.0 { p / (p + q) } else { 0.0 };
-        this.bad = this.draw(0) < share;
+        this.bad = this.draws.nth(0) < share;
         this.end = this.length(1);
         this.stay = 1;
         this
-    }
-
-    fn draw(&self, n: u64) -> f64 {
-        self.fate.at(n, self.direction, self.station, STAYS)
     }
 
     /// Length in steps of stay number `stay` in the present state: geometric, at least 1.
@@ -58,7 +52,7 @@ impl GilbertElliott {
             u64::MAX
         } else {
             // Inversion of the geometric law; `as` saturates.
-            (((1.0 - self.draw(stay)).ln() / (1.0 - leave).ln()).floor() as u64).saturating_add(1)
+            (((1.0 - self.draws.nth(stay)).ln() / (1.0 - leave).ln()).floor() as u64).saturating_add(1)
         }
     }
 
