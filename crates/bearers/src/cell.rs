@@ -40,6 +40,10 @@ pub trait Mobile: Send + Sized {
     fn settle(&mut self, common: &mut Self::Common, now: Instant) -> Instant;
     /// What is not sent yet.
     fn backlog(&self, direction: Direction) -> Backlog;
+    /// The radio state it is in: told at the beginning of the run, and by itself when it changes.
+    fn tell_state(&mut self, _cx: &mut Cx, _common: &Self::Common) {}
+    /// Air time that goes on is recorded so far: the run ends.
+    fn tell_air_time(&mut self, _cx: &mut Cx, _common: &Self::Common) {}
     /// Its channel is released or set up.
     fn set_up(&mut self, cx: &mut Cx, common: &mut Self::Common, is_up: bool);
     /// A new loss probability of one direction, or of both.
@@ -52,10 +56,6 @@ pub trait Common<M>: Send {
     fn edge(&self) -> &Edge;
     /// The same, to be taken from.
     fn edge_mut(&mut self) -> &mut Edge;
-    /// The first call of the run.
-    fn begin(&mut self, _cx: &mut Cx, _mobiles: &mut [M]) {}
-    /// The run ends: what was not recorded yet is.
-    fn end(&mut self, _cx: &mut Cx, _mobiles: &mut [M]) {}
     /// A change of the whole cell, neither of its state nor of its losses.
     fn change(&mut self, mobiles: &mut [M], change: &Change, now: Instant) -> Result<(), Unsupported>;
     /// As [`Bearer::conditions`].
@@ -207,7 +207,8 @@ impl<M: Mobile, S: Scheduler<M>> Cell<M, S> {
 
     fn begin(&mut self, cx: &mut Cx) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.common.begin(cx, &mut self.mobiles);
+            let cx = &mut Cx { now: Instant::ZERO, records: &mut *cx.records };
+            self.mobiles.iter_mut().for_each(|mobile| mobile.tell_state(cx, &self.common));
         }
     }
 
@@ -337,7 +338,7 @@ impl<M: Mobile, S: Scheduler<M>> Bearer for Cell<M, S> {
 
     fn close(&mut self, cx: &mut Cx) {
         self.clock = self.clock.max(cx.now);
-        self.common.end(cx, &mut self.mobiles);
+        self.mobiles.iter_mut().for_each(|mobile| mobile.tell_air_time(cx, &self.common));
     }
 
     fn summarise(&self, out: &mut Summary) {

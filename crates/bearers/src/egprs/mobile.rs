@@ -18,7 +18,7 @@ use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
 use super::tbf::{Flow, State};
 use super::wire::{AckNack, CONTROL_OCTETS, DownlinkAckNack, Error, UplinkAckNack};
 use crate::air_time::{Burst, Origin, push_state};
-use crate::cell::{self, Delivered, Edge, Points, directions};
+use crate::cell::{self, Delivered, Edge, Mobile as _, Points, directions};
 
 /// What all mobiles of a cell share.
 pub struct Common {
@@ -419,30 +419,6 @@ impl Mobile {
         }
     }
 
-    /// Names of the states are those of GPRS: packet idle, access, transfer.
-    pub fn tell_state(&mut self, cx: &mut Cx, common: &Common) {
-        let flows = || self.ways.iter().map(|way| way.flow.state);
-        let state = if flows().any(|s| matches!(s, State::Active | State::Closing)) {
-            "transfer"
-        } else if flows().any(|s| matches!(s, State::SetUp(_))) {
-            "access"
-        } else {
-            "idle"
-        };
-        if self.told != Some(state) {
-            self.told = Some(state);
-            push_state(cx, &common.link, self.station, state);
-        }
-    }
-
-    /// Air time that goes on is recorded so far.
-    pub fn tell_air_time(&mut self, cx: &mut Cx, common: &Common) {
-        for way in &mut self.ways {
-            let origin = Origin { link: &common.link, station: self.station, direction: way.direction };
-            way.burst.flush(cx, origin);
-        }
-    }
-
     /// Counts the blocks of a choice.
     pub fn count(totals: &mut Totals, choice: &Choice, survives: [bool; 2]) {
         totals.radio_blocks += 1;
@@ -541,6 +517,29 @@ impl cell::Mobile for Mobile {
     fn backlog(&self, direction: Direction) -> Backlog {
         let (sdus, octets) = self.ways[direction as usize].frames.backlog();
         Backlog { sdus, octets }
+    }
+
+    /// Names of the states are those of GPRS: packet idle, access, transfer.
+    fn tell_state(&mut self, cx: &mut Cx, common: &Common) {
+        let flows = || self.ways.iter().map(|way| way.flow.state);
+        let state = if flows().any(|s| matches!(s, State::Active | State::Closing)) {
+            "transfer"
+        } else if flows().any(|s| matches!(s, State::SetUp(_))) {
+            "access"
+        } else {
+            "idle"
+        };
+        if self.told != Some(state) {
+            self.told = Some(state);
+            push_state(cx, &common.link, self.station, state);
+        }
+    }
+
+    fn tell_air_time(&mut self, cx: &mut Cx, common: &Common) {
+        for way in &mut self.ways {
+            let origin = Origin { link: &common.link, station: self.station, direction: way.direction };
+            way.burst.flush(cx, origin);
+        }
     }
 
     /// The mobile leaves the cell, or comes back.

@@ -2,7 +2,7 @@
 
 use airloom_base::machine::{Bearer, Change, Unsupported};
 use airloom_base::record::{PointKind, Summary};
-use airloom_base::{ConfigError, Cx, Direction, Instant, Parts, Station, config};
+use airloom_base::{ConfigError, Direction, Instant, Parts, Station, config};
 use serde_json::Value;
 
 use super::config::{Resolved, UmtsDchConfig};
@@ -82,16 +82,6 @@ impl cell::Common<Mobile> for Common {
 
     fn edge_mut(&mut self) -> &mut Edge {
         &mut self.edge
-    }
-
-    fn begin(&mut self, cx: &mut Cx, mobiles: &mut [Mobile]) {
-        for mobile in mobiles {
-            mobile.tell_state(&mut Cx { now: Instant::ZERO, records: &mut *cx.records }, self);
-        }
-    }
-
-    fn end(&mut self, cx: &mut Cx, mobiles: &mut [Mobile]) {
-        mobiles.iter_mut().for_each(|mobile| mobile.tell_air_time(cx, self));
     }
 
     fn change(&mut self, mobiles: &mut [Mobile], change: &Change, now: Instant) -> Result<(), Unsupported> {

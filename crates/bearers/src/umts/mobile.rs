@@ -14,7 +14,7 @@ use super::records::ObservedBlock;
 use super::rlc::am::{Am, Block, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::air_time::{Burst, Origin, push_state};
-use crate::cell::{self, Delivered, Edge, Points, directions};
+use crate::cell::{self, Delivered, Edge, Mobile as _, Points, directions};
 use crate::channel::{BlockLoss, Per};
 
 /// What all mobiles of a bearer share.
@@ -546,20 +546,6 @@ impl Mobile {
         }
         self.tell_state(cx, common);
     }
-
-    /// The radio state it is in from now on.
-    pub fn tell_state(&self, cx: &mut Cx, common: &Common) {
-        let state = self.rrc.as_ref().map_or(super::rrc::State::Dch, Rrc::state);
-        push_state(cx, &common.link, self.station, state.name());
-    }
-
-    /// Air time that goes on is recorded so far.
-    pub fn tell_air_time(&mut self, cx: &mut Cx, common: &Common) {
-        for way in &mut self.ways {
-            let origin = Origin { link: &common.link, station: self.station, direction: way.direction };
-            way.burst.flush(cx, origin);
-        }
-    }
 }
 
 impl cell::Mobile for Mobile {
@@ -616,6 +602,18 @@ impl cell::Mobile for Mobile {
             octets += way.core.iter().map(|(.., p)| p.wire_len() as u64).sum::<u64>();
         }
         Backlog { sdus, octets }
+    }
+
+    fn tell_state(&mut self, cx: &mut Cx, common: &Common) {
+        let state = self.rrc.as_ref().map_or(super::rrc::State::Dch, Rrc::state);
+        push_state(cx, &common.link, self.station, state.name());
+    }
+
+    fn tell_air_time(&mut self, cx: &mut Cx, common: &Common) {
+        for way in &mut self.ways {
+            let origin = Origin { link: &common.link, station: self.station, direction: way.direction };
+            way.burst.flush(cx, origin);
+        }
     }
 
     /// Nothing that was sent before it was released arrives.
