@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use airloom_base::Duration as Span;
 use bytes::{Bytes, BytesMut};
+use delegate::delegate;
 
 use super::{Cipher, Observed, Observer, PathView, TAG};
 use crate::clock;
@@ -260,14 +261,13 @@ impl<E: Observer> PacketKey for Observed<E> {
         self.observer.received(path_number(path), number, header, payload, len);
         Ok(())
     }
-    fn tag_len(&self) -> usize {
-        self.inner.tag_len()
-    }
-    fn confidentiality_limit(&self) -> u64 {
-        self.inner.confidentiality_limit()
-    }
-    fn integrity_limit(&self) -> u64 {
-        self.inner.integrity_limit()
+
+    delegate! {
+        to self.inner {
+            fn tag_len(&self) -> usize;
+            fn confidentiality_limit(&self) -> u64;
+            fn integrity_limit(&self) -> u64;
+        }
     }
 }
 

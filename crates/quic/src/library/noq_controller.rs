@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use delegate::delegate;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 
@@ -31,15 +32,30 @@ pub(crate) struct Watched<W> {
 }
 
 impl<W: Watch> Controller for Watched<W> {
-    fn on_sent(&mut self, now: Moment, bytes: u64, largest: u64) {
-        self.inner.on_sent(now, bytes, largest);
+    delegate! {
+        to self.inner {
+            fn on_sent(&mut self, now: Moment, bytes: u64, largest: u64);
+            fn on_cwnd_limited(&mut self);
+            fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>);
+            fn on_congestion_event(
+                &mut self,
+                now: Moment,
+                sent: Moment,
+                is_persistent: bool,
+                is_ecn: bool,
+                lost: u64,
+                largest: u64,
+            );
+            fn on_mtu_update(&mut self, mtu: u16);
+            fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration);
+            fn window(&self) -> u64;
+            fn initial_window(&self) -> u64;
+        }
     }
+
     fn on_packet_sent(&mut self, now: Moment, bytes: u16, number: u64) {
         self.watch.sent(now, number);
         self.inner.on_packet_sent(now, bytes, number);
-    }
-    fn on_cwnd_limited(&mut self) {
-        self.inner.on_cwnd_limited();
     }
     fn on_ack(
         &mut self,
@@ -53,20 +69,6 @@ impl<W: Watch> Controller for Watched<W> {
         self.watch.acknowledged(now, sent, bytes, Some(number), rtt.get());
         self.inner.on_ack(now, sent, bytes, number, app_limited, rtt);
     }
-    fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        self.inner.on_end_acks(now, in_flight, app_limited, largest);
-    }
-    fn on_congestion_event(
-        &mut self,
-        now: Moment,
-        sent: Moment,
-        is_persistent: bool,
-        is_ecn: bool,
-        lost: u64,
-        largest: u64,
-    ) {
-        self.inner.on_congestion_event(now, sent, is_persistent, is_ecn, lost, largest);
-    }
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Moment) {
         self.watch.lost(Lost::Packet(number, bytes.into()));
         self.inner.on_packet_lost(bytes, number, now);
@@ -75,15 +77,6 @@ impl<W: Watch> Controller for Watched<W> {
         self.watch.spurious();
         self.inner.on_spurious_congestion_event();
     }
-    fn on_mtu_update(&mut self, mtu: u16) {
-        self.inner.on_mtu_update(mtu);
-    }
-    fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration) {
-        self.inner.on_ack_frequency_update(threshold, delay);
-    }
-    fn window(&self) -> u64 {
-        self.inner.window()
-    }
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = self.inner.metrics();
         metrics.pacing_rate = self.watch.rate().or(metrics.pacing_rate).map(|rate| rate.min(MOST_RATE));
@@ -91,9 +84,6 @@ impl<W: Watch> Controller for Watched<W> {
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Watched { inner: self.inner.clone_box(), watch: self.watch.clone() })
-    }
-    fn initial_window(&self) -> u64 {
-        self.inner.initial_window()
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self.inner.into_any()

@@ -10,6 +10,7 @@ use std::time::Duration;
 use airloom_base::Duration as Span;
 use airloom_base::random::Stream;
 use bytes::{Bytes, BytesMut};
+use delegate::delegate;
 
 use super::{Cipher, Lost, Observed, Observer, PathView, TAG, Watch};
 use crate::clock::{self, Moment};
@@ -207,14 +208,13 @@ impl<E: Observer> PacketKey for Observed<E> {
         self.observer.received(0, number, header, payload, len);
         Ok(())
     }
-    fn tag_len(&self) -> usize {
-        self.inner.tag_len()
-    }
-    fn confidentiality_limit(&self) -> u64 {
-        self.inner.confidentiality_limit()
-    }
-    fn integrity_limit(&self) -> u64 {
-        self.inner.integrity_limit()
+
+    delegate! {
+        to self.inner {
+            fn tag_len(&self) -> usize;
+            fn confidentiality_limit(&self) -> u64;
+            fn integrity_limit(&self) -> u64;
+        }
     }
 }
 
@@ -259,6 +259,16 @@ pub(crate) struct Watched<W> {
 }
 
 impl<W: Watch> Controller for Watched<W> {
+    delegate! {
+        to self.inner {
+            fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>);
+            fn on_mtu_update(&mut self, mtu: u16);
+            fn window(&self) -> u64;
+            fn metrics(&self) -> ControllerMetrics;
+            fn initial_window(&self) -> u64;
+        }
+    }
+
     fn on_sent(&mut self, now: Moment, bytes: u64, last: u64) {
         self.watch.sent(now, last);
         self.inner.on_sent(now, bytes, last);
@@ -267,28 +277,13 @@ impl<W: Watch> Controller for Watched<W> {
         self.watch.acknowledged(now, sent, bytes, None, rtt.get());
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
     }
-    fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        self.inner.on_end_acks(now, in_flight, app_limited, largest);
-    }
     fn on_congestion_event(&mut self, now: Moment, sent: Moment, is_persistent: bool, lost: u64) {
         // It counts no packets here: an episode counts for one.
         self.watch.lost(Lost::Until(sent, lost));
         self.inner.on_congestion_event(now, sent, is_persistent, lost);
     }
-    fn on_mtu_update(&mut self, mtu: u16) {
-        self.inner.on_mtu_update(mtu);
-    }
-    fn window(&self) -> u64 {
-        self.inner.window()
-    }
-    fn metrics(&self) -> ControllerMetrics {
-        self.inner.metrics()
-    }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Watched { inner: self.inner.clone_box(), watch: self.watch.clone() })
-    }
-    fn initial_window(&self) -> u64 {
-        self.inner.initial_window()
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self.inner.into_any()

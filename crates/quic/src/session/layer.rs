@@ -4,6 +4,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use delegate::delegate;
+
 use crate::library::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
 };
@@ -133,27 +135,20 @@ impl<L: Layer> crypto::Session for Session<L> {
         }
         is_valid
     }
-    fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        self.inner.handshake_data()
-    }
-    fn peer_identity(&self) -> Option<Box<dyn Any>> {
-        self.inner.peer_identity()
-    }
-    fn early_data_accepted(&self) -> Option<bool> {
-        self.inner.early_data_accepted()
-    }
-    fn is_handshaking(&self) -> bool {
-        self.inner.is_handshaking()
-    }
-    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.inner.transport_parameters()
-    }
-    fn export_keying_material(
-        &self,
-        out: &mut [u8],
-        label: &[u8],
-        context: &[u8],
-    ) -> Result<(), ExportKeyingMaterialError> {
-        self.inner.export_keying_material(out, label, context)
+
+    delegate! {
+        to self.inner {
+            fn handshake_data(&self) -> Option<Box<dyn Any>>;
+            fn peer_identity(&self) -> Option<Box<dyn Any>>;
+            fn early_data_accepted(&self) -> Option<bool>;
+            fn is_handshaking(&self) -> bool;
+            fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError>;
+            fn export_keying_material(
+                &self,
+                out: &mut [u8],
+                label: &[u8],
+                context: &[u8],
+            ) -> Result<(), ExportKeyingMaterialError>;
+        }
     }
 }
