@@ -19,7 +19,7 @@ pub fn ppp(octets: &[u8]) {
     let wants = LinkOptions { mrru: Some(1500), short_sequence: how & 1 != 0, ..LinkOptions::default() };
     let mut now = Instant::ZERO;
     let mut lcp = Automaton::new(Lcp::new(wants.clone(), Stream::new(1, "lcp"), Some(wants)), now);
-    let mut ipcp = Automaton::new(Ipcp::default(), now);
+    let mut ipcp = Automaton::new(Ipcp, now);
     for octets in rest.chunks(4 + usize::from(how >> 4)) {
         lcp.handle(now, octets);
         ipcp.handle(now, octets);

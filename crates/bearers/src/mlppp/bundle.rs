@@ -77,7 +77,7 @@ impl Mlppp {
         for way in &mut ways {
             members.iter().for_each(|member| way.receiver.join(member.number));
         }
-        let [mut one, mut other] = [(); 2].map(|()| Automaton::new(Ipcp::default(), Instant::ZERO));
+        let [mut one, mut other] = [(); 2].map(|()| Automaton::new(Ipcp, Instant::ZERO));
         crate::ppp::automaton::agree(&mut one, &mut other, Instant::ZERO);
         Ok(Mlppp {
             config,
@@ -239,7 +239,7 @@ impl Mlppp {
             return self.hand_on(cx, direction.reverse());
         }
         receiver.join(place as u16);
-        self.ipcp[direction as usize].get_or_insert_with(|| Automaton::new(Ipcp::default(), cx.now));
+        self.ipcp[direction as usize].get_or_insert_with(|| Automaton::new(Ipcp, cx.now));
     }
 
     /// The ends did not come to an agreement: the link is closed.

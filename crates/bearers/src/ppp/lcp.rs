@@ -270,14 +270,11 @@ impl Negotiation for Lcp {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use airloom_base::{Duration, Instant};
     use proptest::prelude::*;
 
     use super::super::automaton::{Automaton, State};
     use super::super::control::code;
-    use super::super::ipcp::Ipcp;
     use super::*;
 
     fn wants() -> LinkOptions {
@@ -452,19 +449,6 @@ mod tests {
         drive(&mut one, &mut other, &[]);
         one.handle(Instant::ZERO, &[9, 5, 0, 10, 0, 0, 0, 2, 0xAA, 0xBB]);
         assert_eq!(one.poll_transmit(), Some(vec![10, 5, 0, 10, 1, 2, 3, 4, 0xAA, 0xBB]));
-    }
-
-    #[test]
-    fn an_address_is_given_to_who_asks_for_one() {
-        let given = Ipv4Addr::new(10, 0, 0, 2);
-        let asks = Ipcp::new(Some(Ipv4Addr::UNSPECIFIED), None);
-        let gives = Ipcp::new(Some(Ipv4Addr::new(10, 0, 0, 1)), Some(given));
-        let mut one = Automaton::new(asks, Instant::ZERO);
-        let mut other = Automaton::new(gives, Instant::ZERO);
-        drive(&mut one, &mut other, &[]);
-        assert!(one.is_opened() && other.is_opened());
-        assert_eq!((one.negotiation.ours, other.negotiation.theirs), (Some(given), Some(given)));
-        assert_eq!(one.negotiation.theirs, Some(Ipv4Addr::new(10, 0, 0, 1)));
     }
 
     proptest! {
