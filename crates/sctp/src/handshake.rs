@@ -29,7 +29,7 @@ fn introduction(shared: &Shared, tag: u32, tsn: u32) -> Init {
     }
 }
 
-fn address(address: IpAddr) -> Parameter {
+pub(super) fn address(address: IpAddr) -> Parameter {
     match address {
         IpAddr::V4(address) => Parameter::Ipv4(address),
         IpAddr::V6(address) => Parameter::Ipv6(address),

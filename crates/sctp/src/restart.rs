@@ -9,9 +9,10 @@ use std::net::IpAddr;
 use airloom_base::{CloseReason, Cx, TransportEvent};
 
 use super::association::{Association, SackDue};
-use super::chunk::{Cause, Chunk, Init, Parameter};
+use super::chunk::{Cause, Chunk, Init};
 use super::cookie::{self, Cookie};
 use super::flight::Flight;
+use super::handshake::address;
 use super::inbound::Inbound;
 use super::path::PathState;
 use super::state::State;
@@ -37,10 +38,7 @@ impl Association {
         let new: Vec<u8> = told
             .into_iter()
             .filter(|address| !is_known(address))
-            .flat_map(|address| match address {
-                IpAddr::V4(address) => Parameter::Ipv4(address).to_bytes(),
-                IpAddr::V6(address) => Parameter::Ipv6(address).to_bytes(),
-            })
+            .flat_map(|new| address(new).to_bytes())
             .collect();
         (!new.is_empty()).then(|| Cause::RestartWithNewAddresses(new.into()))
     }

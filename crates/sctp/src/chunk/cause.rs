@@ -3,9 +3,7 @@
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use crate::octets::{get16, get32, padded};
-
-const HEADER: usize = 4;
+use crate::octets::{HEADER, get16, get32, padded, split};
 
 /// What was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,16 +133,8 @@ impl Cause {
 pub(super) fn list(value: &Bytes) -> Result<Vec<Cause>, Error> {
     let mut rest = value.clone();
     let mut all = Vec::new();
-    while !rest.is_empty() {
-        let (kind, len) = (get16(&rest, 0)?, usize::from(get16(&rest, 2)?));
-        if len < HEADER {
-            return Err(Error::Malformed("cause length"));
-        }
-        if len > rest.len() {
-            return Err(Error::Truncated);
-        }
-        all.push(Cause::parse(kind, &rest.slice(HEADER..len))?);
-        drop(rest.split_to(padded(len).min(rest.len())));
+    while let Some((kind, value)) = split(&mut rest, "cause length")? {
+        all.push(Cause::parse(kind, &value)?);
     }
     Ok(all)
 }

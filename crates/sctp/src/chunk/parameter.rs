@@ -5,10 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use crate::octets::{get16, get32, padded};
-
-/// Octets of type and length.
-const HEADER: usize = 4;
+use crate::octets::{HEADER, get16, get32, padded, split};
 
 /// Outgoing SSN Reset Request (RFC 6525, 4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -291,33 +288,17 @@ pub struct Unknown {
     pub report: bool,
 }
 
-fn split(octets: &mut Bytes) -> Result<Option<(u16, Bytes)>, Error> {
-    if octets.is_empty() {
-        return Ok(None);
-    }
-    let (kind, len) = (get16(octets, 0)?, usize::from(get16(octets, 2)?));
-    if len < HEADER {
-        return Err(Error::Malformed("parameter length"));
-    }
-    if len > octets.len() {
-        return Err(Error::Truncated);
-    }
-    let value = octets.slice(HEADER..len);
-    drop(octets.split_to(padded(len).min(octets.len())));
-    Ok(Some((kind, value)))
-}
-
 pub(super) fn list(value: &Bytes) -> Result<Vec<Parameter>, Error> {
     let mut rest = value.clone();
     let mut all = Vec::new();
-    while let Some((kind, value)) = split(&mut rest)? {
+    while let Some((kind, value)) = split(&mut rest, "parameter length")? {
         all.push(Parameter::parse(kind, &value)?);
     }
     Ok(all)
 }
 
 pub(super) fn first(value: &Bytes) -> Result<Parameter, Error> {
-    let (kind, value) = split(&mut value.clone())?.ok_or(Error::Truncated)?;
+    let (kind, value) = split(&mut value.clone(), "parameter length")?.ok_or(Error::Truncated)?;
     Parameter::parse(kind, &value)
 }
 
