@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::direction::Direction;
 use crate::random::{Fate, Stream};
@@ -89,6 +89,35 @@ fn understood<C: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, C
     let config: C = read(value)?;
     serde_json::to_value(&config)
         .map_err(|e| ConfigError { path: Vec::new(), message: format!("cannot be written back: {e}") })
+}
+
+/// What sets profiles apart whose settings these are, with their names under `profile`: the values of each that are not those of the
+/// first one, by the names of profiles and keys. Keys of a table inside are written `table.key`.
+pub fn differences<C: Serialize>(profiles: impl IntoIterator<Item = C>) -> Value {
+    let flat = |settings: C| {
+        let mut values = Map::new();
+        if let Ok(Value::Object(whole)) = serde_json::to_value(settings) {
+            for (key, value) in whole {
+                match value {
+                    Value::Object(inner) => {
+                        values.extend(inner.into_iter().map(|(k, v)| (format!("{key}.{k}"), v)));
+                    }
+                    value => {
+                        values.insert(key, value);
+                    }
+                }
+            }
+        }
+        values
+    };
+    let mut all = profiles.into_iter().map(flat).peekable();
+    let first = all.peek().cloned().unwrap_or_default();
+    let own = all.map(|mut own| {
+        let name = own.get("profile").and_then(Value::as_str).unwrap_or_default().to_owned();
+        own.retain(|key, value| key != "profile" && first.get(key) != Some(value));
+        (name, Value::Object(own))
+    });
+    Value::Object(own.collect())
 }
 
 /// What an application is built from besides its configuration.

@@ -97,20 +97,10 @@ pub(super) fn sources() -> Value {
     json!({ "rfc9002": named(STANDARD), "chromium": named(CHROMIUM), "quic-go": named(QUIC_GO) })
 }
 
-/// The values of each profile that are not those of `rfc9002`, by the names of profiles and keys.
+/// The values of each profile that are not those of `rfc9002`.
 pub(super) fn differences() -> Value {
-    let values = |profile: Profile| match serde_json::to_value(profile.settings()) {
-        Ok(Value::Object(values)) => values,
-        _ => Map::new(),
-    };
-    let standard = values(Profile::Rfc9002);
-    let own = [Profile::Rfc9002, Profile::Chromium, Profile::QuicGo].into_iter().map(|profile| {
-        let mut own = values(profile);
-        let name = own.get("profile").and_then(|n| n.as_str()).unwrap_or_default().to_owned();
-        own.retain(|key, value| key != "profile" && standard.get(key) != Some(value));
-        (name, Value::Object(own))
-    });
-    Value::Object(own.collect())
+    let profiles = [Profile::Rfc9002, Profile::Chromium, Profile::QuicGo];
+    airloom_base::config::differences(profiles.map(Profile::settings))
 }
 
 impl Profile {

@@ -155,20 +155,10 @@ settings! {
     scheduler: Scheduling,
 }
 
-/// The values of each profile that are not those of `rfc9260`, by the names of profiles and keys.
+/// The values of each profile that are not those of `rfc9260`.
 fn differences() -> serde_json::Value {
-    let values = |profile: Profile| match serde_json::to_value(profile.settings()) {
-        Ok(serde_json::Value::Object(values)) => values,
-        _ => serde_json::Map::new(),
-    };
-    let today = values(Profile::Rfc9260);
-    let own = [Profile::Rfc9260, Profile::Rfc4960, Profile::Sctp2000].into_iter().map(|profile| {
-        let mut own = values(profile);
-        let name = own.get("profile").and_then(|n| n.as_str()).unwrap_or_default().to_owned();
-        own.retain(|key, value| key != "profile" && today.get(key) != Some(value));
-        (name, serde_json::Value::Object(own))
-    });
-    serde_json::Value::Object(own.collect())
+    let profiles = [Profile::Rfc9260, Profile::Rfc4960, Profile::Sctp2000];
+    airloom_base::config::differences(profiles.map(Profile::settings))
 }
 
 impl Profile {

@@ -62,35 +62,9 @@ impl Profile {
     }
 }
 
-/// The values of each profile that are not those of `rfc`, by the names of profiles and keys; keys of a table inside are
-/// written `table.key`.
+/// The values of each profile that are not those of `rfc`.
 pub(super) fn differences() -> serde_json::Value {
-    let flat = |profile: Profile| {
-        let mut values = serde_json::Map::new();
-        if let Ok(serde_json::Value::Object(whole)) = serde_json::to_value(profile.settings()) {
-            for (key, value) in whole {
-                match value {
-                    serde_json::Value::Object(inner) => {
-                        values.extend(inner.into_iter().map(|(k, v)| (format!("{key}.{k}"), v)));
-                    }
-                    value => {
-                        values.insert(key, value);
-                    }
-                }
-            }
-        }
-        values
-    };
-    let rfc = flat(Profile::Rfc);
-    let of = |profile: Profile| {
-        let mut own = flat(profile);
-        own.retain(|key, value| key != "profile" && rfc.get(key) != Some(value));
-        serde_json::Value::Object(own)
-    };
-    let name = |profile: Profile| {
-        serde_json::to_value(profile).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    serde_json::Value::Object(Profile::ALL.iter().map(|p| (name(*p), of(*p))).collect())
+    airloom_base::config::differences(Profile::ALL.iter().map(|profile| profile.settings()))
 }
 
 /// Sources: Microsoft KB 120642 and "Windows NT 4.0 TCP/IP" (window, delayed acknowledgement), 162179 (fast retransmit from
