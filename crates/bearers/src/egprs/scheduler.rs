@@ -166,7 +166,6 @@ impl Scheduler {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a block depends on")]
     fn send_downlink(
         &mut self,
         cx: &mut Cx,

@@ -218,15 +218,11 @@ impl Tx {
         }
         let first = self.cut(frames, mcs.octets())?;
         let second = if mcs.blocks() == 2 { self.cut(frames, mcs.octets()) } else { None };
-        let blocks = [Some(self.send(first, Again::No, now)), second.map(|i| self.send(i, Again::No, now))];
+        let mut blocks =
+            [Some(self.send(first, Again::No, now)), second.map(|i| self.send(i, Again::No, now))];
         if mcs.blocks() == 2 && second.is_none() {
             // The first took all that was left after all: both halves of the radio block carry it.
-            return Some(Choice {
-                mcs,
-                split: Split::Whole,
-                is_padded: false,
-                blocks: [blocks[0], blocks[0]],
-            });
+            blocks[1] = blocks[0];
         }
         Some(Choice { mcs, split: Split::Whole, is_padded: false, blocks })
     }
