@@ -8,7 +8,7 @@ use airloom_base::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{About, Ack, Controller, Departure, Event, Hears, Prior, Window};
+use super::{About, Ack, Controller, Departure, Event, Hears, Window};
 use crate::config::Config;
 
 /// Vegas.
@@ -137,9 +137,6 @@ impl Controller for Vegas {
             }
             _ => {}
         }
-    }
-    fn undo(&mut self, window: &mut Window, prior: Prior) {
-        window.restore(prior);
     }
 }
 

@@ -151,11 +151,6 @@ impl Window {
         self.mss = mss;
     }
 
-    /// The handshake is over: the window is `initial`.
-    pub(in super::super) fn begin(&mut self, initial: u64) {
-        self.set_cwnd(initial);
-    }
-
     /// The path takes segments of `mss` octets only.
     pub(in super::super) fn in_smaller_segments(&mut self, mss: u64) {
         //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.

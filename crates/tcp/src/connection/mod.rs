@@ -179,7 +179,7 @@ impl Connection {
         } else {
             self.tx.config().initial_window.octets(self.tx.snd.mss())
         };
-        self.tx.window.begin(initial);
+        self.tx.window.set_cwnd(initial);
         self.expand_send_buffer();
         if let Some(right_size) = &mut self.right_size {
             right_size.begin(now, &self.rcv);

@@ -2,7 +2,7 @@
 //!
 //! Only the four basic operations are used on these fractions, so that every machine computes the same.
 
-use airloom_base::{Duration, Instant};
+use airloom_base::Instant;
 
 use super::super::slow_start::SlowStart;
 use super::super::{About, Ack, Controller, Departure, Event, Hears, Prior, Window};
@@ -132,7 +132,9 @@ impl Controller for Cubic {
     }
     fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
         if let Some(idle) = departure.idle {
-            self.shift(idle);
+            self.curve.t_epoch = self.curve.t_epoch.map(|at| at + idle);
+            // The next acknowledgement would count the same time once more.
+            self.idle = false;
         }
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
@@ -197,14 +199,6 @@ impl Controller for Cubic {
     }
 }
 
-impl Cubic {
-    fn shift(&mut self, idle: Duration) {
-        self.curve.t_epoch = self.curve.t_epoch.map(|at| at + idle);
-        // The next acknowledgement would count the same time once more.
-        self.idle = false;
-    }
-}
-
 /// The cube root by Newton's method.
 fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
@@ -223,6 +217,8 @@ fn cube_root(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use airloom_base::Duration;
+
     use super::super::super::tests::{MSS, TestWindow};
     use super::*;
     use crate::config::Congestion;
