@@ -1,8 +1,5 @@
 //! What an open session costs the WAP gateway, in octets of its heap.
-#![allow(unsafe_code, reason = "a global allocator that counts cannot be written without")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use airloom_base::Instant;
@@ -15,43 +12,7 @@ use airloom_transports::wsp::wire::Method;
 use airloom_transports::wtp;
 use bytes::Bytes;
 
-/// The system's allocator, which counts what each thread holds.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(octets: i64) {
-    // A thread that ends may allocate after its counter is gone; nobody asks for that number.
-    let _ = HELD.try_with(|n| n.set(n.get() + octets));
-}
-
-// SAFETY: every call is handed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as i64 - layout.size() as i64);
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn held() -> i64 {
-    HELD.with(Cell::get)
-}
+use super::held;
 
 /// As many as the gateway takes.
 const SESSIONS: u32 = 10_000;

@@ -1,41 +1,9 @@
 //! A dedicated channel in steady state takes nothing from the allocator.
-#![allow(unsafe_code, reason = "a counting allocator is one")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use airloom_base::{Bearer, Body, Cx, Direction, Duration, Instant, Outbox, Packet, Parts, Station};
 use airloom_bearers::umts::UmtsDch;
 
-struct Counting;
-
-thread_local! {
-    // Of this thread alone: the test's own may still start while the harness goes on.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that ends may allocate after its counter is gone; nobody asks for that number.
-    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
-}
-
-// SAFETY: everything is passed on to the system's allocator; only a counter is added.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(ptr, layout) }
-    }
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        unsafe { System.realloc(ptr, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use super::allocations;
 
 struct Run {
     bearer: Box<dyn Bearer>,
@@ -80,9 +48,9 @@ fn a_saturated_channel_with_losses_allocates_nothing_in_steady_state() {
     (0..60).for_each(|_| run.send(Instant::ZERO, Direction::Downlink, 1500));
     // Queues and tables take their size; the largest bursts of losses come early or late.
     run.until(Instant::ZERO + Duration::from_secs(200));
-    let (before, delivered) = (ALLOCATIONS.get(), run.delivered);
+    let (before, delivered) = (allocations(), run.delivered);
     run.until(Instant::ZERO + Duration::from_secs(400));
-    let allocations = ALLOCATIONS.get() - before;
+    let allocations = allocations() - before;
     let packets = run.delivered - delivered;
     assert!(packets > 7000, "{packets}");
     assert_eq!(allocations, 0, "for {packets} packets");
