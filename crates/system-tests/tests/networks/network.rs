@@ -5,7 +5,7 @@ use airloom_base::{Change, Direction, Duration, LinkState, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_system_tests::build;
 use airloom_world::{Builder, HostId, LinkId, World};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const WIRE: &str = "wireline";
 
@@ -163,22 +163,26 @@ fn tcp_runs_over_ipv6_through_a_router() {
     assert!(value(&summary, "goodput_bit_s") > 0.8e6);
 }
 
-#[test]
-fn a_datagram_that_a_link_does_not_take_is_answered_with_its_mtu_and_tcp_heeds_it() {
+/// A put of 50 kB by this transport over a link in the middle of which neither end sees that it is narrow.
+fn put_through_a_narrow_link(transport: &str, settings: &Value) -> Summary {
     let mut b = Builder::new(1);
     let (client, server) = (b.host("client"), b.host("server"));
     let (one, two) = (b.host("one"), b.host("two"));
     b.link("wide", WIRE, &json!({ "delay": "10ms" }), &[client], one).unwrap();
     b.link("wide too", WIRE, &json!({ "delay": "10ms" }), &[server], two).unwrap();
-    // Neither end sees that the link in the middle is narrow.
     b.mtu(576);
     b.link("narrow", WIRE, &json!({ "delay": "10ms" }), &[one], two).unwrap();
     for host in [client, server] {
-        b.transport(host, "tcp", &json!({ "mss": 1460 })).unwrap();
+        b.transport(host, transport, settings).unwrap();
     }
     b.app(server, "bulk-server", &json!({}), None).unwrap();
     b.app(client, "bulk", &json!({ "size": "50kB", "mode": "put" }), Some("server")).unwrap();
-    let summary = run(b.build().unwrap());
+    run(b.build().unwrap())
+}
+
+#[test]
+fn a_datagram_that_a_link_does_not_take_is_answered_with_its_mtu_and_tcp_heeds_it() {
+    let summary = put_through_a_narrow_link("tcp", &json!({ "mss": 1460 }));
     assert_eq!(value(&summary, "client.transfers"), 1.0);
     assert!(value(&summary, "segments") > 50_000.0 / 536.0);
     assert!(
@@ -238,19 +242,7 @@ fn sctp_and_wwp_fill_the_datagrams_of_their_link_too() {
 #[test]
 fn wwp_sends_in_pieces_what_the_path_does_not_take_with_ports_and_without() {
     for ports in [true, false] {
-        let mut b = Builder::new(1);
-        let (client, server) = (b.host("client"), b.host("server"));
-        let (one, two) = (b.host("one"), b.host("two"));
-        b.link("wide", WIRE, &json!({ "delay": "10ms" }), &[client], one).unwrap();
-        b.link("wide too", WIRE, &json!({ "delay": "10ms" }), &[server], two).unwrap();
-        b.mtu(576);
-        b.link("narrow", WIRE, &json!({ "delay": "10ms" }), &[one], two).unwrap();
-        for host in [client, server] {
-            b.transport(host, "wwp", &json!({ "ports": ports })).unwrap();
-        }
-        b.app(server, "bulk-server", &json!({}), None).unwrap();
-        b.app(client, "bulk", &json!({ "size": "50kB", "mode": "put" }), Some("server")).unwrap();
-        let summary = run(b.build().unwrap());
+        let summary = put_through_a_narrow_link("wwp", &json!({ "ports": ports }));
         assert_eq!((value(&summary, "client.transfers"), value(&summary, "bytes")), (1.0, 50_000.0));
         assert!(value(&summary, "segments") > 50_000.0 / 550.0);
         // The first wave, of twelve, was too big and went out again in pieces; nothing after it was.
