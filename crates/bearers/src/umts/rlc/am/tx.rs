@@ -332,12 +332,9 @@ impl Tx {
 
     /// Number of the last SDU with an octet or its end in PDU `sn`.
     pub(super) fn last_sdu_in(&self, format: Format, sn: u16) -> u32 {
-        let pdu = &self.sent.get(sn).pdu;
-        let layout = Layout::parse(pdu.head(), usize::from(format.pdu_octets), format.li).unwrap_or_default();
-        let ends = layout.ends().len() as u32;
-        let last_end = layout.ends().last().copied().unwrap_or(0);
-        let begins_another = pdu.tail == Tail::Data && last_end < pdu.data_len;
-        pdu.sdu.wrapping_add(if begins_another || ends == 0 { ends } else { ends - 1 })
+        let ends = u32::from(self.ends_in(format, sn));
+        let begins_another = self.has_new_sdu_after_last_end(format, sn);
+        self.sent.get(sn).pdu.sdu.wrapping_add(if begins_another || ends == 0 { ends } else { ends - 1 })
     }
 
     /// Does a piece of an SDU after its last end lie in PDU `sn`?
