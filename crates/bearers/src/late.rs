@@ -12,6 +12,10 @@ pub(crate) type Delivery = (Direction, Station, Packet);
 pub(crate) struct Late {
     packets: BTreeMap<(Instant, u64), (Delivery, bool)>,
     came: u64,
+    /// Up to when they may leave.
+    now: Instant,
+    /// Was what left last a copy?
+    pub(crate) was_copy: bool,
 }
 
 impl Late {
@@ -21,15 +25,22 @@ impl Late {
         self.came += 1;
     }
 
+    /// It is so late now.
+    pub(crate) fn reach(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
     /// When the next one leaves.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.packets.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// One that has left by now.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<(Delivery, bool)> {
-        self.next().filter(|at| *at <= now)?;
-        self.packets.pop_first().map(|(_, delivery)| delivery)
+    pub(crate) fn pop(&mut self) -> Option<Delivery> {
+        self.next().filter(|at| *at <= self.now)?;
+        let (_, (delivery, is_copy)) = self.packets.pop_first()?;
+        self.was_copy = is_copy;
+        Some(delivery)
     }
 
     /// Takes all of them out, in order.

@@ -96,10 +96,6 @@ pub struct Faulty {
     points: Option<[Point; 2]>,
     /// What waits at the far end.
     held: Late,
-    /// Was what left last a copy?
-    was_copy: bool,
-    /// Up to when packets have been handed over.
-    now: Instant,
 }
 
 impl Faulty {
@@ -156,8 +152,6 @@ impl Faulty {
             nat,
             points,
             held: Late::default(),
-            was_copy: false,
-            now: Instant::ZERO,
         })
     }
 
@@ -178,7 +172,7 @@ impl Faulty {
 
     /// Takes what the link delivers at `cx.now`.
     fn take(&mut self, cx: &mut Cx) {
-        self.now = self.now.max(cx.now);
+        self.held.reach(cx.now);
         while let Some((direction, station, packet)) = self.link.poll_delivery() {
             let is_copy = self.link.delivered_a_copy();
             let Some(mut packet) = self.strike(cx, direction, station, packet, is_copy) else { continue };
@@ -311,13 +305,11 @@ impl Bearer for Faulty {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        let (delivery, is_copy) = self.held.pop(self.now)?;
-        self.was_copy = is_copy;
-        Some(delivery)
+        self.held.pop()
     }
 
     fn delivered_a_copy(&self) -> bool {
-        self.was_copy
+        self.held.was_copy
     }
 
     delegate! {

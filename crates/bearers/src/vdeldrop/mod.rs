@@ -120,9 +120,6 @@ pub struct Vdeldrop {
     keep_order: bool,
     /// What waits at its host.
     held: Late,
-    /// Was what left last a copy?
-    was_copy: bool,
-    now: Instant,
 }
 
 /// Builds the element and the link below from its table.
@@ -169,14 +166,12 @@ impl Vdeldrop {
             delay: config.delay.clone(),
             keep_order: config.keep_order,
             held: Late::default(),
-            was_copy: false,
-            now: Instant::ZERO,
         })
     }
 
     /// Takes what the link below hands over.
     fn take(&mut self, cx: &mut Cx) {
-        self.now = self.now.max(cx.now);
+        self.held.reach(cx.now);
         while let Some((direction, station, packet)) = self.below.poll_delivery() {
             let is_copy = self.below.delivered_a_copy();
             let mut at = cx.now;
@@ -275,13 +270,11 @@ impl Bearer for Vdeldrop {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        let (delivery, is_copy) = self.held.pop(self.now)?;
-        self.was_copy = is_copy;
-        Some(delivery)
+        self.held.pop()
     }
 
     fn delivered_a_copy(&self) -> bool {
-        self.was_copy
+        self.held.was_copy
     }
 
     delegate! {
@@ -311,7 +304,7 @@ impl Bearer for Vdeldrop {
                 break;
             }
         }
-        self.now = self.now.max(cx.now);
+        self.held.reach(cx.now);
     }
 
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
