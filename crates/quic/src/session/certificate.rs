@@ -1,21 +1,12 @@
 //! A certificate of any size that can be read and says nothing (X.509, RFC 5280).
 
-/// Octets of a length in DER.
-fn len_of_len(len: usize) -> usize {
-    match len {
-        0..0x80 => 1,
-        0x80..0x100 => 2,
-        _ => 3,
-    }
-}
-
-/// One element: its tag, its length, its content.
+/// One element: its tag, its length in DER, its content.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let len = content.len();
     let mut out = vec![tag];
-    match len_of_len(len) {
-        1 => out.push(len as u8),
-        2 => out.extend_from_slice(&[0x81, len as u8]),
+    match len {
+        0..0x80 => out.push(len as u8),
+        0x80..0x100 => out.extend_from_slice(&[0x81, len as u8]),
         _ => out.extend_from_slice(&[0x82, (len >> 8) as u8, len as u8]),
     }
     out.extend_from_slice(content);
@@ -37,8 +28,7 @@ fn with_key_of(octets: usize) -> Vec<u8> {
         |last: u8| sequence(&[object(&[0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 1, last]), element(0x05, &[])]);
     let name = sequence(&[element(0x31, &sequence(&[object(&[0x55, 4, 3]), element(0x0C, b"airloom")]))]);
     let validity = sequence(&[element(0x17, b"240101000000Z"), element(0x17, b"490101000000Z")]);
-    let mut modulus = vec![0x5A; octets];
-    modulus.insert(0, 0x5A);
+    let modulus = vec![0x5A; octets + 1];
     let key = sequence(&[element(0x02, &modulus), element(0x02, &[1, 0, 1])]);
     let bits = |octets: &[u8]| element(0x03, &[&[0], octets].concat());
     let body = sequence(&[

@@ -252,10 +252,6 @@ impl Handshake {
     fn keys(&self, epoch: Epoch) -> Keys {
         self.common.protection.keys(&self.client_random, epoch, self.common.reader(self.side))
     }
-
-    fn parameters(&self) -> &[u8] {
-        &self.own
-    }
 }
 
 impl crypto::Session for Handshake {
@@ -310,7 +306,7 @@ impl crypto::Session for Handshake {
         let sizes = &self.common.sizes;
         match (self.side, self.next) {
             (Side::Client, Saying::Hello) => {
-                let (random, own) = (&self.random, self.parameters());
+                let (random, own) = (&self.random, &self.own);
                 let is_early = self.is_early;
                 let resumed = self.offered.as_ref().map(|ticket| Resumed { ticket, is_early });
                 messages::client_hello(out, sizes, random, &self.server, self.spoken, own, resumed);
@@ -333,7 +329,7 @@ impl crypto::Session for Handshake {
             }
             (Side::Server, Saying::Rest) => {
                 let goes_on = (self.resumes, self.is_early);
-                let (certificate, own) = (&self.common.certificate, self.parameters());
+                let (certificate, own) = (&self.common.certificate, &self.own);
                 messages::server_flight(out, sizes, certificate, &self.random, self.spoken, own, goes_on);
                 self.next = Saying::Tickets;
                 Some(self.keys(Epoch::Data(0)))
