@@ -91,8 +91,8 @@ fn understood<C: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, C
         .map_err(|e| ConfigError { path: Vec::new(), message: format!("cannot be written back: {e}") })
 }
 
-/// What sets profiles apart whose settings these are, with their names under `profile`: the values of each that are not those of the
-/// first one, by the names of profiles and keys. Keys of a table inside are written `table.key`.
+/// What sets profiles apart whose settings these are, with their names under `profile`: the values of each that are
+/// not those of the first one, by the names of profiles and keys. Keys of a table inside are written `table.key`.
 pub fn differences<C: Serialize>(profiles: impl IntoIterator<Item = C>) -> Value {
     let flat = |settings: C| {
         let mut values = Map::new();
