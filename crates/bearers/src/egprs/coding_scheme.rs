@@ -140,8 +140,7 @@ impl Mcs {
     pub const fn carries(self, octets: usize) -> Option<Carry> {
         //= TS 44.060 (8.1.1.1): a block is repeated with its own scheme or another of its family.
         match (self.0, octets) {
-            (1, 44) | (2, 56) | (3, 74) => Some(Carry::Halves),
-            (3, 68) => Some(Carry::Halves),
+            (1, 44) | (2, 56) | (3, 74 | 68) => Some(Carry::Halves),
             (6, 68) => Some(Carry::Padded),
             (9, 68) => None,
             _ if self.octets() == octets => Some(Carry::Whole),

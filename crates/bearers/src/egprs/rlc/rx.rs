@@ -143,10 +143,7 @@ impl Rx {
         let from = self.next_partial.filter(|bsn| next && in_window(*bsn));
         //= TS 44.060 (9.1.8.2): BOW: the bitmap begins behind V(Q), which is missing.
         let ssn = from.unwrap_or((self.v_q + 1) % SNS);
-        let count = match (self.has_gap(), from) {
-            (false, _) => 0,
-            (true, _) => (self.v_r + SNS - ssn) % SNS,
-        };
+        let count = if self.has_gap() { (self.v_r + SNS - ssn) % SNS } else { 0 };
         let bitmap = (0..count).map(|n| self.v_n[usize::from((ssn + n) % SNS)] == WHOLE).collect();
         let report = AckNack {
             is_final: false,
