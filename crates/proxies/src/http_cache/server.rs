@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use airloom_apps::net::Alarm;
 use airloom_base::{Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets};
-use airloom_content::http::v1::{BodyLength, Item, Limits, ResponseReader};
+use airloom_content::http::v1::{Item, Limits, ResponseReader};
 
 use super::app::{HttpCache, Work};
 use super::exchange::{ExchangeId, Phase};
@@ -84,19 +84,15 @@ impl HttpCache {
         exchange.server = Some(socket);
         exchange.sent = cx.now;
         let method = exchange.head.method.clone();
-        let has_body = exchange.upload.length != BodyLength::None;
         let may_repeat = exchange.may_repeat();
-        let head = match self.clients.get_mut(id.0).and_then(|c| c.exchange(id.1)) {
-            Some(exchange) => super::requests::forwarded(exchange, closes, self.config.name()),
-            None => return,
-        };
+        let head = super::requests::forwarded(exchange, closes, self.config.name());
         let Some(server) = self.servers.get_mut(socket) else { return };
         server.reader.expect(method);
         server.out.push_back(Body::Real(head.into()));
         server.in_flight.push_back(id);
         server.moved = cx.now;
         server.persists &= !closes;
-        if has_body || !may_repeat {
+        if !may_repeat {
             // Nothing goes behind it until its answer is there.
             server.uploading = Some(id);
         }
@@ -208,25 +204,13 @@ impl HttpCache {
         };
         let Some(id) = front else { return Step::Wrong };
         server.is_answering = true;
-        match item {
-            Item::Interim(head) => {
-                if self.interim(id, &head) {
-                    Step::Going
-                } else {
-                    Step::Wrong
-                }
-            }
-            Item::Head(head, framing) => {
-                if self.response(cx, net, socket, id, head, framing) {
-                    Step::Going
-                } else {
-                    Step::Wrong
-                }
-            }
+        let may_come = match item {
+            Item::Interim(head) => self.interim(id, &head),
+            Item::Head(head, framing) => self.response(cx, net, socket, id, head, framing),
             Item::Data(body) => {
                 self.counters.server_octets += body.len() as u64;
                 self.response_body(id, body);
-                Step::Going
+                true
             }
             Item::End(_) => {
                 server.in_flight.pop_front();
@@ -239,9 +223,10 @@ impl HttpCache {
                 }
                 let persists = server.persists;
                 let was_whole = self.response_end(id);
-                Step::Complete(id, persists && was_sent && was_whole)
+                return Step::Complete(id, persists && was_sent && was_whole);
             }
-        }
+        };
+        if may_come { Step::Going } else { Step::Wrong }
     }
 
     /// The server sends no more.
