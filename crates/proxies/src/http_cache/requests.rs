@@ -9,7 +9,7 @@ use super::app::HttpCache;
 use super::config::Mode;
 use super::directives::{Directives, number};
 use super::exchange::{Exchange, ExchangeId, Phase};
-use super::target::{Target, target};
+use super::target::target;
 use super::{answers, forward, policy};
 
 impl HttpCache {
@@ -58,18 +58,18 @@ impl HttpCache {
             }
         };
         exchange.key = key;
-        if self.answer_from_store(cx, &mut exchange) {
-            client_push(self, socket, exchange);
-            return;
+        let is_answered = self.answer_from_store(cx, &mut exchange);
+        if let Some(client) = self.clients.get_mut(socket) {
+            client.exchanges.push_back(exchange);
         }
-        client_push(self, socket, exchange);
-        self.queue(cx, net, id, origin);
+        if !is_answered {
+            self.queue(cx, net, id, origin);
+        }
     }
 
     /// Why a request is not forwarded, if it is not.
     fn refusal(&mut self, exchange: &mut Exchange, is_alone: bool) -> Option<u16> {
-        let found: Result<Target, u16> = target(&exchange.head, self.config.mode);
-        let target = match found {
+        let target = match target(&exchange.head, self.config.mode) {
             Ok(target) => target,
             Err(status) => return Some(status),
         };
@@ -210,10 +210,4 @@ pub(super) fn next_upload(exchange: &mut Exchange) -> Option<Body> {
         return Some(Body::Real(line.into()));
     }
     None
-}
-
-fn client_push(cache: &mut HttpCache, socket: SocketId, exchange: Exchange) {
-    if let Some(client) = cache.clients.get_mut(socket) {
-        client.exchanges.push_back(exchange);
-    }
 }
