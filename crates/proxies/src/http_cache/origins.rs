@@ -38,18 +38,15 @@ impl HttpCache {
     pub(super) fn queue(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, key: Key) {
         self.counters.misses += 1;
         let most = self.config.server_queue as usize;
+        let length = self.exchange(id).map(|x| x.upload.length);
         let origin = self.origins.entry(key.clone()).or_default();
         let is_full = origin.waiting.len() >= most;
         // Chunks are not for HTTP/1.0, and the whole is not collected here.
         let is_old = origin.version == Some(Version::Http10);
-        origin.waiting.push_back(id);
-        let length = self.exchange(id).map(|x| x.upload.length);
         if is_full || (is_old && length == Some(BodyLength::Chunked)) {
-            if let Some(origin) = self.origins.get_mut(&key) {
-                origin.waiting.pop_back();
-            }
             return self.fail(cx, net, id, if is_full { 503 } else { 411 });
         }
+        origin.waiting.push_back(id);
         self.dispatch(cx, net, &key);
     }
 
@@ -90,9 +87,8 @@ impl HttpCache {
                 None => {
                     //= RFC 9112 (9.3.2): behind others only what may be repeated, and not right after a failure.
                     let most = self.config.server_pipeline as usize;
-                    let loads =
-                        servers.iter().filter_map(|s| Some((self.load(*s).filter(|n| *n < most)?, *s)));
-                    let least = loads.collect::<Vec<_>>().into_iter().min();
+                    let mut load = |s: SocketId| self.servers.get_mut(s)?.load().filter(|n| *n < most);
+                    let least = servers.iter().filter_map(|s| Some((load(*s)?, *s))).min();
                     let Some((_, socket)) = least.filter(|_| may_repeat && retried.is_none()) else { return };
                     socket
                 }
@@ -111,11 +107,6 @@ impl HttpCache {
     /// When a request was last given to a connection of the server that this one waits for.
     pub(super) fn moved_before(&self, id: ExchangeId) -> Option<Instant> {
         self.origins.values().find(|origin| origin.waiting.contains(&id)).map(|origin| origin.moved)
-    }
-
-    /// Requests on a connection that can take another one behind them.
-    fn load(&mut self, socket: SocketId) -> Option<usize> {
-        self.servers.get_mut(socket)?.load()
     }
 
     /// What came of a question for addresses.
@@ -185,9 +176,8 @@ impl HttpCache {
         let server = exchange.server.take();
         match exchange.phase {
             Phase::Asked => {
-                self.counters.errors += 1;
-                let Some(exchange) = self.exchange(id) else { return };
                 answers::own(exchange, status);
+                self.counters.errors += 1;
             }
             Phase::Answering => {
                 exchange.phase = Phase::Broken;
