@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use airloom_apps::net::Alarm;
-use airloom_base::{Body, Cx, Duration, Instant, SocketId, Sockets};
+use airloom_base::{Cx, Duration, Instant, SocketId, Sockets};
 use airloom_content::http::message::{Method, RequestHead};
 use airloom_content::http::v1::{Framing, Item, Limits, RequestReader};
 
@@ -35,7 +35,7 @@ pub(super) struct Client {
     pub(super) from: SocketAddr,
     /// Where it connected to.
     pub(super) at: SocketAddr,
-    reader: RequestReader,
+    pub(super) reader: RequestReader,
     /// The head of a request that waits for those before it to be over.
     held: Option<(RequestHead, Framing)>,
     /// There was no room when it was read last.
@@ -78,11 +78,6 @@ impl Client {
         let first = self.exchanges.front()?.number;
         let place = usize::try_from(number.checked_sub(first)?).ok()?;
         self.exchanges.get_mut(place)
-    }
-
-    /// What came behind the head of a request for a tunnel.
-    pub(super) fn take_rest(&mut self) -> Vec<Body> {
-        self.reader.take_rest()
     }
 
     /// Is there room for what comes next?

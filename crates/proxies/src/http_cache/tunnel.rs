@@ -33,8 +33,6 @@ pub(super) struct Tunnel {
     pub(super) moved: Instant,
 }
 
-impl Tunnel {}
-
 impl HttpCache {
     /// A client asks for a tunnel: its server is looked for.
     pub(super) fn begin_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: ExchangeId, to: &Target) {
@@ -105,7 +103,8 @@ impl HttpCache {
     pub(super) fn tunnel_opened(&mut self, cx: &mut Cx, net: &mut dyn Sockets, server: SocketId) {
         let Some(&mut socket) = self.tunnels.get_mut(server) else { return };
         let Some(client) = self.clients.get_mut(socket) else { return };
-        let rest = client.take_rest();
+        // What came behind the head of its request.
+        let rest = client.reader.take_rest();
         let Some(tunnel) = &mut client.tunnel else { return };
         let number = tunnel.id.1;
         tunnel.is_open = true;
