@@ -107,8 +107,6 @@ pub(super) struct Quic<L> {
     /// Handshakes that may be under way before an address has to prove that it is one (Retry).
     pub(super) unproven: usize,
     buffer: Vec<u8>,
-    /// Connections that were refused.
-    pub(super) refused: u64,
 }
 
 impl<L: Talk> Quic<L> {
@@ -135,7 +133,6 @@ impl<L: Talk> Quic<L> {
             most,
             unproven: UNPROVEN,
             buffer: Vec::new(),
-            refused: 0,
         }
     }
 
@@ -189,7 +186,7 @@ impl<L: Talk> Quic<L> {
 
     /// Takes in what has come and is due. `may` says who may come.
     pub(super) fn take(&mut self, may: impl Fn(SocketAddr) -> bool) {
-        let Quic { socket, endpoint, links, made, most, unproven, buffer, refused, qlog, server } = self;
+        let Quic { socket, endpoint, links, made, most, unproven, buffer, qlog, server } = self;
         let mut answers: Vec<(Transmit, Vec<u8>)> = Vec::new();
         socket.read(|path, ecn, octets| {
             if !may(path.remote()) {
@@ -215,7 +212,7 @@ impl<L: Talk> Quic<L> {
                 Some(DatagramEvent::NewConnection(incoming)) => {
                     buffer.clear();
                     let how = (server.as_deref(), qlog.as_ref());
-                    accept(endpoint, links, made, (*most, *unproven), how, (incoming, len), buffer, refused)
+                    accept(endpoint, links, made, (*most, *unproven), how, (incoming, len), buffer)
                 }
                 Some(DatagramEvent::Response(answer)) => Some(answer),
             };
@@ -298,7 +295,6 @@ impl<L: Talk> Quic<L> {
 }
 
 /// What becomes of somebody who wants to connect; the answer in `buffer`, if there is one.
-#[expect(clippy::too_many_arguments, reason = "parts of a socket, of which others are in use")]
 fn accept<L: Talk>(
     endpoint: &mut Endpoint,
     links: &mut BTreeMap<usize, Kept<L>>,
@@ -307,12 +303,10 @@ fn accept<L: Talk>(
     (server, qlog): (Option<&ServerConfig>, Option<&Qlog>),
     (incoming, octets): (Incoming, usize),
     buffer: &mut Vec<u8>,
-    refused: &mut u64,
 ) -> Option<Transmit> {
     // A connection that was closed stays for three PTOs, for what comes late (RFC 9000, 10.2): it takes no place.
     let open: usize = links.values_mut().map(|link| usize::from(!link.talk.quic().is_closed())).sum();
     if open >= most || links.len() >= LEFTOVERS.saturating_mul(most) {
-        *refused += 1;
         return Some(endpoint.refuse(incoming, buffer));
     }
     let handshaking: usize =
