@@ -70,14 +70,14 @@ pub(super) struct Metrics {
     pub(super) initial_window: Option<u32>,
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(a) => a.octets().to_vec(),
         IpAddr::V6(a) => a.octets().to_vec(),
     }
 }
 
-fn family(address: IpAddr) -> u8 {
+pub(super) fn family(address: IpAddr) -> u8 {
     (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
 }
 
@@ -133,6 +133,13 @@ impl Message {
     }
 }
 
+/// A netlink socket of the calling thread's network namespace.
+pub(super) fn open(protocol: SockProtocol) -> io::Result<OwnedFd> {
+    let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+    Ok(socket)
+}
+
 /// A netlink socket of the namespace in which it was made.
 pub(super) struct Netlink {
     socket: OwnedFd,
@@ -142,14 +149,7 @@ pub(super) struct Netlink {
 impl Netlink {
     /// A socket of the calling thread's network namespace.
     pub(super) fn open() -> io::Result<Netlink> {
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            SockProtocol::NetlinkRoute,
-        )?;
-        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        Ok(Netlink { socket, sequence: 0 })
+        Ok(Netlink { socket: open(SockProtocol::NetlinkRoute)?, sequence: 0 })
     }
 
     fn request(&mut self, mut message: Message) -> io::Result<()> {
@@ -190,13 +190,9 @@ impl Netlink {
 
     /// Brings a device up; `neighbours` false: nobody is asked for link-layer addresses on it.
     pub(super) fn set_up(&mut self, index: u32, neighbours: bool) -> io::Result<()> {
-        let (mut flags, mut change) = (libc::IFF_UP as u32, libc::IFF_UP as u32);
-        if !neighbours {
-            flags |= libc::IFF_NOARP as u32;
-            change |= libc::IFF_NOARP as u32;
-        }
+        let flags = (libc::IFF_UP | if neighbours { 0 } else { libc::IFF_NOARP }) as u32;
         let mut message = Message::new(libc::RTM_NEWLINK, 0);
-        message.device(index, flags, change);
+        message.device(index, flags, flags);
         self.request(message)
     }
 

@@ -4,15 +4,12 @@
 //! takes it away when that closes, so nothing is left of it however a process ends.
 
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::libc;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
-};
+use nix::sys::socket::{MsgFlags, NetlinkAddr, SockProtocol, recv, sendto};
 
-use crate::real_time::netlink::{Message, Prefix};
+use crate::real_time::netlink::{self, Message, Prefix};
 
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -88,16 +85,19 @@ pub(super) fn what_comes_from_for_good(device: &str, network: Prefix) -> io::Res
 }
 
 fn masquerade_source(device: &str, owner: Owner, network: Prefix) -> io::Result<OwnedFd> {
-    let (family, source, mut octets) = match network.address {
-        IpAddr::V4(a) => (libc::AF_INET, SOURCE[0], a.octets().to_vec()),
-        IpAddr::V6(a) => (libc::AF_INET6, SOURCE[1], a.octets().to_vec()),
-    };
-    octets.truncate(usize::from(network.bits / 8));
-    install(device, family as u8, owner, &LEAVING, |m| {
-        m.source(source, octets.len());
+    let octets = shared(network);
+    install(device, netlink::family(network.address), owner, &LEAVING, |m| {
+        m.source(network, octets.len());
         m.compare(EQUAL, &octets);
         m.expression(b"masq\0", |_| {});
     })
+}
+
+/// The octets that all addresses of a network have.
+fn shared(network: Prefix) -> Vec<u8> {
+    let mut octets = netlink::octets(network.address);
+    octets.truncate(usize::from(network.bits / 8));
+    octets
 }
 
 /// Masquerades what leaves by the interface with this index, of both families, in the calling process's namespace.
@@ -145,25 +145,15 @@ pub(in crate::real_time) fn close(device: &str) -> io::Result<OwnedFd> {
 /// Throws away what comes by the interface with index `device` from an address that is neither of `network` (whose prefix
 /// is whole octets), nor of the link, nor none yet; for as long as the calling process's namespace lasts.
 pub(super) fn only_from(device: u32, network: Prefix) -> io::Result<()> {
-    let (family, source, network, link): (_, _, _, &[u8]) = match network.address {
-        IpAddr::V4(a) => {
-            (libc::AF_INET, SOURCE[0], a.octets()[..usize::from(network.bits / 8)].to_vec(), &[])
-        }
-        IpAddr::V6(a) => (
-            libc::AF_INET6,
-            SOURCE[1],
-            a.octets()[..usize::from(network.bits / 8)].to_vec(),
-            &[0xfe, 0x80, 0, 0, 0, 0, 0, 0],
-        ),
-    };
-    let made = install("airloom-only-from", family as u8, Owner::Namespace, &ARRIVING, |m| {
+    let (family, octets) = (netlink::family(network.address), shared(network));
+    let made = install("airloom-only-from", family, Owner::Namespace, &ARRIVING, |m| {
         m.meta(INPUT_INTERFACE);
         m.compare(EQUAL, &device.to_ne_bytes());
-        m.source(source, network.len());
-        m.compare(NOT_EQUAL, &network);
-        m.compare(NOT_EQUAL, &vec![0; network.len()]);
-        if !link.is_empty() {
-            m.compare(NOT_EQUAL, link);
+        m.source(network, octets.len());
+        m.compare(NOT_EQUAL, &octets);
+        m.compare(NOT_EQUAL, &vec![0; octets.len()]);
+        if network.address.is_ipv6() {
+            m.compare(NOT_EQUAL, &[0xfe, 0x80, 0, 0, 0, 0, 0, 0]);
         }
         m.throw_away();
     });
@@ -177,12 +167,12 @@ pub(in crate::real_time) fn is_taken(error: &io::Error) -> bool {
 }
 
 impl Message {
-    /// Loads so many octets of the source address.
-    fn source(&mut self, at: u32, octets: usize) {
+    /// Loads so many octets of the source address, of the family of `network`.
+    fn source(&mut self, network: Prefix, octets: usize) {
         self.expression(b"payload\0", |m| {
             m.number(1, REGISTER);
             m.number(2, NETWORK_HEADER);
-            m.number(3, at);
+            m.number(3, SOURCE[usize::from(network.address.is_ipv6())]);
             m.number(4, octets as u32);
         });
     }
@@ -293,13 +283,7 @@ fn install(
     rule.attribute(1, name.as_bytes());
     rule.attribute(2, CHAIN);
     rule.nest(4 | NESTED, fill);
-    let socket = socket(
-        AddressFamily::Netlink,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkNetFilter,
-    )?;
-    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+    let socket = netlink::open(SockProtocol::NetlinkNetFilter)?;
     let mut octets = Vec::new();
     let messages = [batch(BATCH_BEGIN), table, chain, rule, batch(BATCH_END)];
     for (sequence, mut message) in messages.into_iter().enumerate() {
