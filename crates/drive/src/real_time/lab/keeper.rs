@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use airloom_world::{PortDevice, PortInfo};
 use nix::errno::Errno;
+use nix::libc::EINVAL;
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollTimeout, poll};
 use nix::sched::{CloneFlags, setns, unshare};
@@ -297,17 +298,15 @@ impl<'a> Keeper<'a> {
 
     /// The answer to a request, and a descriptor that goes with it.
     fn answer(&mut self, request: &[u8], fds: Vec<OwnedFd>) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-        let host =
-            |at: usize| request.get(at).and_then(|_| Reader(&request[at..]).number()).unwrap_or(u32::MAX);
-        let failed = |e: io::Error| e.raw_os_error().unwrap_or(libc_einval()).to_le_bytes().to_vec();
+        let host = request.get(1..).and_then(|rest| Reader(rest).number()).unwrap_or(u32::MAX) as usize;
+        let failed = |e: io::Error| e.raw_os_error().unwrap_or(EINVAL).to_le_bytes().to_vec();
         Ok(match request.first() {
             Some(&START) => (self.start(fds).map_or_else(failed, |()| vec![0; 4]), None),
             Some(&LISTENING) => {
-                let listening =
-                    self.inside(host(1) as usize, || Ok(listening::is_listening())).unwrap_or(false);
+                let listening = self.inside(host, || Ok(listening::is_listening())).unwrap_or(false);
                 (vec![u8::from(listening)], None)
             }
-            Some(&NAMESPACE) => match self.hosts.get(host(1) as usize) {
+            Some(&NAMESPACE) => match self.hosts.get(host) {
                 Some(namespace) => {
                     let number = fstat(namespace)?.st_ino;
                     if !self.told.contains(&number) {
@@ -320,7 +319,7 @@ impl<'a> Keeper<'a> {
             },
             Some(&SOCKET) => {
                 let is = |at: usize| request.get(at) == Some(&1);
-                match self.inside(host(1) as usize, || devices::transport(is(5), is(6))) {
+                match self.inside(host, || devices::transport(is(5), is(6))) {
                     Ok(made) => (vec![0; 4], Some(made)),
                     Err(error) => (failed(error), None),
                 }
@@ -331,7 +330,7 @@ impl<'a> Keeper<'a> {
 
     /// Starts a program: `fds` are the request, its own socket, and its standard input, output and error.
     fn start(&mut self, fds: Vec<OwnedFd>) -> io::Result<()> {
-        let malformed = || io::Error::from_raw_os_error(libc_einval());
+        let malformed = || io::Error::from_raw_os_error(EINVAL);
         let [request, own, input, output, error]: [OwnedFd; 5] = fds.try_into().map_err(|_| malformed())?;
         let mut octets = Vec::new();
         File::from(request).read_to_end(&mut octets)?;
@@ -409,10 +408,6 @@ impl Entry {
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         Ok(())
     }
-}
-
-const fn libc_einval() -> i32 {
-    nix::libc::EINVAL
 }
 
 /// The calling process's network namespace.

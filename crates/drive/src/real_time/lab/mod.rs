@@ -147,17 +147,13 @@ impl Laboratory {
             if stopped {
                 return Error::Stopped;
             }
-            if failure.stage == Stage::Outside {
-                return Error::NoWayOut(failure.text);
-            }
-            if failure.stage == Stage::Lan {
-                return Error::Lan(failure.text);
-            }
             let what = match failure.stage {
+                Stage::Outside => return Error::NoWayOut(failure.text),
+                Stage::Lan => return Error::Lan(failure.text),
                 Stage::Namespaces => "making namespaces",
                 Stage::Cables => "making veth pairs between the engine and the real hosts",
                 Stage::Sockets => "opening packet sockets",
-                Stage::Hosts | Stage::Outside | Stage::Lan => "furnishing the real hosts",
+                Stage::Hosts => "furnishing the real hosts",
             };
             let text = format!("{what}: {}", failure.text);
             if failure.denied { Error::NotAllowed(text) } else { Error::SetUp(text) }
@@ -315,23 +311,18 @@ impl Keeper {
 
     /// Does anyone listen on some port of the host?
     pub(super) fn is_listening(&self, host: usize) -> bool {
-        let mut request = vec![keeper::LISTENING];
-        request.extend_from_slice(&(host as u32).to_le_bytes());
-        self.ask(&request, &[]).is_ok_and(|(answer, _)| answer == [1])
+        self.ask(&request(keeper::LISTENING, host), &[]).is_ok_and(|(answer, _)| answer == [1])
     }
 
     /// The network namespace of a host.
     pub(super) fn namespace(&self, host: usize) -> io::Result<OwnedFd> {
-        let mut request = vec![keeper::NAMESPACE];
-        request.extend_from_slice(&(host as u32).to_le_bytes());
-        let (_, fds) = self.ask(&request, &[])?;
+        let (_, fds) = self.ask(&request(keeper::NAMESPACE, host), &[])?;
         fds.into_iter().next().ok_or_else(|| io::Error::other("no such host"))
     }
 
     /// A new TCP or UDP socket of this process in a host.
     pub(super) fn socket(&self, host: usize, is_stream: bool, is_v6: bool) -> io::Result<OwnedFd> {
-        let mut request = vec![keeper::SOCKET];
-        request.extend_from_slice(&(host as u32).to_le_bytes());
+        let mut request = request(keeper::SOCKET, host);
         request.extend([u8::from(is_stream), u8::from(is_v6)]);
         let (answer, fds) = self.ask(&request, &[])?;
         let code = answer.try_into().map_or(0, i32::from_le_bytes);
@@ -347,6 +338,11 @@ impl Keeper {
     pub(super) fn ends_after(&self, closing: Closing) {
         *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = Some(closing);
     }
+}
+
+/// The beginning of a request about a host.
+fn request(kind: u8, host: usize) -> Vec<u8> {
+    [&[kind][..], &(host as u32).to_le_bytes()].concat()
 }
 
 impl Drop for Keeper {
