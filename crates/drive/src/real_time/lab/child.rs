@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -112,11 +112,6 @@ pub(super) fn before_exec(
 pub(super) fn borrowed<'a>(fd: RawFd) -> BorrowedFd<'a> {
     // SAFETY: hooks run between the start of a program and the end of `spawn`, and hold only what is open then.
     unsafe { BorrowedFd::borrow_raw(fd) }
-}
-
-/// Gives a descriptor away without closing it.
-pub(super) fn released(fd: OwnedFd) -> RawFd {
-    fd.into_raw_fd()
 }
 
 const CAPABILITY_VERSION_3: u32 = 0x2008_0522;

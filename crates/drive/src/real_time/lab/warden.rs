@@ -102,6 +102,7 @@ fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result
     }
     // Pipes of the original must end when the original closes them.
     child::close_all_but(&[socket.as_raw_fd(), engine.as_raw_fd()])?;
-    child::released(nothing.into());
+    // Closed just now, by its number.
+    std::mem::forget(nothing);
     rights::take(rights, CloneFlags::CLONE_NEWPID)
 }
