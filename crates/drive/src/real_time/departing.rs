@@ -145,21 +145,10 @@ impl Departing {
         if packet.segment_size() == 0 && self.join(&packet, &body, due) {
             return;
         }
-        let tail = Tail::of(&packet, &ip, body.len(), due);
-        let link = self.begin(ip.destination.is_ipv6());
-        let frame = &mut self.frames[self.used];
-        let len = packet.head().len();
-        frame.room[link..link + len].copy_from_slice(packet.head());
-        frame.len = link + len;
-        frame.octets = body.len();
-        if !body.is_empty() {
-            frame.pieces.push(body);
-        }
+        let frame = self.begin(ip.destination.is_ipv6(), packet.head(), body);
         frame.segment = packet.segment_size();
         frame.flow = packet.flow();
-        frame.datagrams = 1;
-        frame.tail = tail;
-        self.used += 1;
+        frame.tail = Tail::of(&packet, &ip, frame.octets, due);
         self.dues.push(due);
     }
 
@@ -173,21 +162,12 @@ impl Departing {
             self.lost += 1;
             return;
         };
-        let link = self.begin(ip.destination.is_ipv6());
-        let frame = &mut self.frames[self.used];
-        frame.len = link;
-        frame.octets = whole.len();
-        frame.pieces.push(whole);
-        frame.segment = 0;
-        frame.flow = packet.flow();
-        frame.datagrams = 1;
-        frame.tail = None;
-        self.used += 1;
+        self.begin(ip.destination.is_ipv6(), &[], whole).flow = packet.flow();
         self.dues.push(due);
     }
 
-    /// Puts the link-layer header into the next frame; says where the datagram begins.
-    fn begin(&mut self, is_v6: bool) -> usize {
+    /// The next frame: `head` behind the link-layer header, and `body` behind that.
+    fn begin(&mut self, is_v6: bool, head: &[u8], body: Bytes) -> &mut Frame {
         if self.used == self.frames.len() {
             self.frames.push(Frame {
                 room: [0; ROOM],
@@ -200,13 +180,24 @@ impl Departing {
                 tail: None,
             });
         }
-        let room = &mut self.frames[self.used].room;
-        room[..vnet::LEN].fill(0);
-        let Some(addresses) = &self.addresses else { return vnet::LEN };
-        let kind = if is_v6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 };
-        room[vnet::LEN..vnet::LEN + 12].copy_from_slice(addresses);
-        room[vnet::LEN + 12..vnet::LEN + 14].copy_from_slice(&kind.to_be_bytes());
-        vnet::LEN + 14
+        let frame = &mut self.frames[self.used];
+        self.used += 1;
+        frame.room[..vnet::LEN].fill(0);
+        let mut link = vnet::LEN;
+        if let Some(addresses) = &self.addresses {
+            let kind = if is_v6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 };
+            frame.room[link..link + 12].copy_from_slice(addresses);
+            frame.room[link + 12..link + 14].copy_from_slice(&kind.to_be_bytes());
+            link += 14;
+        }
+        frame.len = link + head.len();
+        frame.room[link..frame.len].copy_from_slice(head);
+        frame.octets = body.len();
+        if !body.is_empty() {
+            frame.pieces.push(body);
+        }
+        (frame.segment, frame.datagrams, frame.tail) = (0, 1, None);
+        frame
     }
 
     fn body(&mut self, body: Body) -> Option<Bytes> {
