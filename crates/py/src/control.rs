@@ -4,7 +4,7 @@ use airloom_base::{Direction, Instant};
 use airloom_drive::real_time::control::{self, Refused};
 use pyo3::prelude::*;
 
-use crate::errors::{DriveError, scenario_error};
+use crate::errors::{DriveError, scenario_error, telling};
 
 /// Target, state, whether it is in service or will be, by direction (uplink first) frames, errors and octets, and its faults, each
 /// with whether it is on.
@@ -17,13 +17,7 @@ pub struct PyControl(pub(crate) control::Control);
 fn refused(py: Python<'_>, why: &Refused) -> PyErr {
     match why {
         Refused::Change(error) => scenario_error(py, error),
-        _ => {
-            let raised = DriveError::new_err(why.to_string());
-            match raised.value(py).setattr("exit_code", 4) {
-                Ok(()) => raised,
-                Err(e) => e,
-            }
-        }
+        _ => telling(py, DriveError::new_err(why.to_string()), |value| value.setattr("exit_code", 4)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use airloom_world::scenario;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -50,17 +50,23 @@ pub fn wrong(what: impl ToString) -> PyErr {
 
 /// The Python exception for a scenario that cannot be used.
 pub fn scenario_error(py: Python<'_>, error: &scenario::ScenarioError) -> PyErr {
-    let raised = ScenarioError::new_err(error.to_string());
-    let value = raised.value(py);
-    let set = || -> PyResult<()> {
+    telling(py, ScenarioError::new_err(error.to_string()), |value| {
         value.setattr("file", &error.source)?;
         value.setattr("line", error.line)?;
         value.setattr("column", error.column)?;
         value.setattr("key", &error.key)?;
         value.setattr("message", &error.message)?;
         value.setattr("choices", error.choices.clone())
-    };
-    match set() {
+    })
+}
+
+/// An exception with its attributes.
+pub fn telling(
+    py: Python<'_>,
+    raised: PyErr,
+    set: impl FnOnce(&Bound<'_, PyBaseException>) -> PyResult<()>,
+) -> PyErr {
+    match set(raised.value(py)) {
         Ok(()) => raised,
         Err(e) => e,
     }
@@ -78,11 +84,7 @@ pub fn drive_error(py: Python<'_>, error: airloom_drive::run::DriveError) -> PyE
     if let E::Io(e) = error {
         return PyOSError::new_err((e.raw_os_error(), e.to_string()));
     }
-    let raised = DriveError::new_err(error.to_string());
-    match raised.value(py).setattr("exit_code", code) {
-        Ok(()) => raised,
-        Err(e) => e,
-    }
+    telling(py, DriveError::new_err(error.to_string()), |value| value.setattr("exit_code", code))
 }
 
 /// The Python exception for a WAP exchange that failed.
@@ -105,12 +107,10 @@ pub fn wap_error(py: Python<'_>, error: &airloom_drive::wap::Error) -> PyErr {
 
 /// The same for a failure with this message, exit code and word.
 pub fn wap_failure(py: Python<'_>, message: String, code: i32, reason: &str) -> PyErr {
-    let raised = WapError::new_err(message);
-    let value = raised.value(py);
-    match value.setattr("exit_code", code).and_then(|()| value.setattr("reason", reason)) {
-        Ok(()) => raised,
-        Err(e) => e,
-    }
+    telling(py, WapError::new_err(message), |value| {
+        value.setattr("exit_code", code)?;
+        value.setattr("reason", reason)
+    })
 }
 
 /// The `OSError` of an error of reading or writing.
