@@ -18,7 +18,7 @@ use super::Watch;
 use super::error::Error;
 use super::headers::{self, List};
 use super::push::Push;
-use super::socket::{Came, Socket, after};
+use super::socket::{Socket, after};
 
 /// Redirections that are followed before a session is given up.
 const MOST_REDIRECTIONS: usize = 4;
@@ -380,19 +380,17 @@ impl Client {
         let came = self.socket.wait(deadline.unwrap_or(Instant::FAR_FUTURE).min(until), watch)?;
         let now = self.socket.now();
         match (came, &mut self.machine) {
-            (Came::Datagram(from, datagram), Machine::Session(session)) => {
+            (Some((from, datagram)), Machine::Session(session)) => {
                 session.handle_datagram(now, from, &datagram);
             }
-            (Came::Datagram(from, datagram), Machine::Connectionless(client)) => {
+            (Some((from, datagram)), Machine::Connectionless(client)) => {
                 client.handle_datagram(from, &datagram);
             }
-            (Came::Nothing, Machine::Session(session)) if deadline.is_some_and(|at| at <= now) => {
+            (None, Machine::Session(session)) if deadline.is_some_and(|at| at <= now) => {
                 session.handle_timeout(now);
             }
-            (Came::Nothing, _) if until <= now => {
-                return Err(Error::TimedOut(self.options.time));
-            }
-            (Came::Nothing, _) => {}
+            (None, _) if until <= now => return Err(Error::TimedOut(self.options.time)),
+            (None, _) => {}
         }
         Ok(None)
     }

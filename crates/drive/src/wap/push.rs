@@ -9,7 +9,7 @@ use airloom_transports::wsp::wire::Pdu;
 use super::Watch;
 use super::error::Error;
 use super::headers::{self, List};
-use super::socket::{Came, Socket, after};
+use super::socket::{Socket, after};
 
 /// The port of connectionless push (WAP-259).
 pub const PORT: u16 = 2948;
@@ -46,7 +46,7 @@ impl Listener {
     /// The next push; none if none came in time. What is no push is passed over.
     pub fn next(&mut self, time: Duration, watch: Watch) -> Result<Option<Push>, Error> {
         let until = after(self.socket.now(), time);
-        while let Came::Datagram(from, datagram) = self.socket.wait(until, watch)? {
+        while let Some((from, datagram)) = self.socket.wait(until, watch)? {
             let Ok((_, Pdu::Push { headers, data, .. })) = connectionless::parse(&datagram) else { continue };
             if let Ok((content_type, headers)) = headers::content(&headers) {
                 return Ok(Some(Push { from, content_type, headers, body: data }));

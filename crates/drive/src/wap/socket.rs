@@ -33,14 +33,6 @@ pub(super) struct Socket {
     buffer: Vec<u8>,
 }
 
-/// What a wait brought.
-pub(super) enum Came {
-    /// A datagram, and from where.
-    Datagram(SocketAddr, Bytes),
-    /// The moment that was waited for.
-    Nothing,
-}
-
 impl Socket {
     /// Bound to `local`; with a `peer` it hears that one only, and hears of its absence.
     pub(super) fn open(local: SocketAddr, peer: Option<SocketAddr>) -> Result<Socket, Error> {
@@ -88,25 +80,29 @@ impl Socket {
         }
     }
 
-    /// Waits for a datagram, at most until `until`.
-    pub(super) fn wait(&mut self, until: Instant, watch: Watch) -> Result<Came, Error> {
+    /// Waits for a datagram, at most until `until`: from where it came, and what.
+    pub(super) fn wait(
+        &mut self,
+        until: Instant,
+        watch: Watch,
+    ) -> Result<Option<(SocketAddr, Bytes)>, Error> {
         loop {
             if !watch() {
                 return Err(Error::Interrupted);
             }
             let now = self.now();
             if until <= now {
-                return Ok(Came::Nothing);
+                return Ok(None);
             }
             // A time-out of nothing would be none.
             let left =
                 Duration::from_nanos(until.since(now).as_nanos()).min(LOOK).max(Duration::from_micros(1));
-            let address = self.peer.unwrap_or_else(|| self.local().unwrap_or_else(|_| Socket::unknown()));
+            let address = self.peer.or_else(|| self.local().ok()).unwrap_or_else(|| ([0; 4], 0).into());
             let fail = |error| Error::Socket { what: "cannot receive from", address, error };
             self.socket.set_read_timeout(Some(left)).map_err(fail)?;
             match self.socket.recv_from(&mut self.buffer) {
                 Ok((len, from)) => {
-                    return Ok(Came::Datagram(from, Bytes::copy_from_slice(&self.buffer[..len])));
+                    return Ok(Some((from, Bytes::copy_from_slice(&self.buffer[..len]))));
                 }
                 Err(error) => match (error.kind(), self.peer) {
                     (ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted, _) => {}
@@ -115,9 +111,5 @@ impl Socket {
                 },
             }
         }
-    }
-
-    fn unknown() -> SocketAddr {
-        SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0)
     }
 }
