@@ -18,7 +18,6 @@ use super::served::{Clients, Options, Served};
 pub(super) type Shared<A> = Rc<RefCell<Core<A>>>;
 
 /// Work for tasks that an application has left behind.
-#[derive(Default)]
 pub(super) struct Orders {
     pub(super) connect: Vec<(SocketId, SocketAddr)>,
     pub(super) look_up: Vec<Lookup>,
@@ -93,13 +92,10 @@ impl<A: Served> Core<A> {
         self.net.begin(socket);
         let mut cx = Cx { now: self.clock.now(), records: &mut self.records };
         call(&mut self.app, &mut cx, &mut self.net);
-        let mut orders = Orders::default();
-        while let Some(asked) = self.net.poll_asked() {
-            orders.connect.push(asked);
-        }
-        while let Some(name) = self.app.poll_lookup() {
-            orders.look_up.push(name);
-        }
+        let orders = Orders {
+            connect: std::iter::from_fn(|| self.net.poll_asked()).collect(),
+            look_up: std::iter::from_fn(|| self.app.poll_lookup()).collect(),
+        };
         while let Some(line) = self.app.poll_log() {
             (self.log)(line);
         }
