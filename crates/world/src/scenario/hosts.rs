@@ -164,9 +164,7 @@ pub(super) fn read<'a>(node: &'a Node, registries: &Registries) -> Result<Direct
             forward: group.get("forward").map(Node::boolean).transpose()?,
         });
     }
-    if directory.hosts.is_empty() {
-        return Err(Fault::at(node, "there are no hosts; a scenario has at least two"));
-    }
+    Fault::when(directory.hosts.is_empty(), node, "there are no hosts; a scenario has at least two")?;
     Ok(directory)
 }
 

@@ -35,9 +35,7 @@ pub(super) fn read<'a>(
     let node =
         root.get("links").ok_or_else(|| Fault::at(root, "`[links]` is missing: what joins the hosts"))?;
     let entries = node.any_table("the table of links")?;
-    if entries.is_empty() {
-        return Err(Fault::at(node, "there are no links; a scenario has at least one"));
-    }
+    Fault::when(entries.is_empty(), node, "there are no links; a scenario has at least one")?;
     Fault::when(entries.len() > MOST_LINKS, node, format_args!("a scenario has at most {MOST_LINKS} links"))?;
     for entry in entries {
         let at_key = |f| Fault { node, key: Some(entry), ..f };
