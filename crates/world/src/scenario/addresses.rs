@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use airloom_wire::ip;
+
 use super::hosts::{Directory, Named};
 use super::read::{Fault, one_or_more};
 use super::schema::{Interface, Link, Prefix};
@@ -49,7 +51,7 @@ pub(super) fn assign<'a>(links: &[Wanted<'a>], directory: &Directory<'a>) -> Res
         };
         given.push((subnet, subnet6));
     }
-    let mut next4 = u128::from(Ipv4Addr::new(10, 77, 0, 0).to_bits());
+    let mut next4 = ip::key(Ipv4Addr::new(10, 77, 0, 0).into());
     let mut networks = Vec::with_capacity(links.len());
     for ((number, link), (subnet, subnet6)) in links.iter().enumerate().zip(given) {
         let subnet = match subnet {
@@ -147,31 +149,19 @@ pub(super) fn is_by_rule(link: &Link) -> bool {
 fn host_address(network: Prefix, number: u128) -> Option<IpAddr> {
     let (first, last) = range(network);
     let address = first.checked_add(number)?;
-    match network.address {
-        IpAddr::V4(_) => {
-            (address < last).then(|| Ipv4Addr::from_bits(u32::try_from(address).unwrap_or(0)).into())
-        }
-        IpAddr::V6(_) => (address <= last).then(|| Ipv6Addr::from_bits(address).into()),
-    }
+    (address < last || address == last && network.address.is_ipv6()).then(|| ip::address(address))
 }
 
 fn is_host_of(network: Prefix, address: IpAddr) -> bool {
     let (first, last) = range(network);
-    let bits = bits(address);
+    let bits = ip::key(address);
     network.contains(address) && bits != first && (address.is_ipv6() || bits != last)
-}
-
-fn bits(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(a) => a.to_bits().into(),
-        IpAddr::V6(a) => a.to_bits(),
-    }
 }
 
 /// First and last address.
 fn range(network: Prefix) -> (u128, u128) {
     let width = if network.address.is_ipv4() { 32 } else { 128 } - u32::from(network.length);
-    let first = bits(network.address);
+    let first = ip::key(network.address);
     (first, first | 1u128.checked_shl(width).map_or(u128::MAX, |size| size - 1))
 }
 
@@ -206,10 +196,10 @@ fn free_ipv4(taken: &mut Taken, next: &mut u128, stations: usize) -> Option<Pref
     let length = u8::try_from(32 - size.trailing_zeros()).ok()?;
     loop {
         let first = next.next_multiple_of(size);
-        if first + size > u128::from(Ipv4Addr::new(11, 0, 0, 0).to_bits()) {
+        if first + size > ip::key(Ipv4Addr::new(11, 0, 0, 0).into()) {
             return None;
         }
-        let network = Prefix::new(Ipv4Addr::from_bits(u32::try_from(first).ok()?).into(), length)?;
+        let network = Prefix::new(ip::address(first), length)?;
         match taken.overlap(network) {
             Some(last) => *next = last + 1,
             None => {
