@@ -119,15 +119,13 @@ impl Document {
         key: &str,
         value: &str,
     ) -> Result<(), ScenarioError> {
-        let number = self.options.len();
-        self.options.push(option.to_owned());
-        let place = Place::Option(number);
+        let place = self.option(option.to_owned());
         match overrides::apply(&mut self.root, registries, key, value, place, &mut self.renamed) {
             Ok(done) => {
                 self.overrides.extend(done);
                 Ok(())
             }
-            Err(refused) => Err(self.option_error(number, refused.message, refused.choices)),
+            Err(refused) => Err(self.option_error(refused.message, refused.choices)),
         }
     }
 
@@ -192,9 +190,9 @@ impl Document {
         let text = |text: &str| Node::new(Kind::String(text.to_owned()), place);
         let links = self.root.get("links").and_then(Node::entries).unwrap_or(&[]);
         let taken = self.hosts().iter().chain(links).find(|e| e.key == name || e.key == link_name);
-        if let (Some(taken), Place::Option(number)) = (taken, place) {
+        if let Some(taken) = taken {
             let message = format!("a host or link is called `{}` already", taken.key);
-            return Err(self.option_error(number, message, Vec::new()));
+            return Err(self.option_error(message, Vec::new()));
         }
         let far = self.hosts().last().map(|e| match e.value.get("count") {
             Some(_) => format!("{}[0]", e.key),
@@ -219,12 +217,8 @@ impl Document {
 
     /// Makes `--real HOST` part of the document; `HOST` may be one of a group: `mobile[2]`.
     pub fn set_real(&mut self, host: &str) -> Result<(), ScenarioError> {
-        let number = self.options.len();
-        self.options.push(format!("--real {host}"));
-        let place = Place::Option(number);
-        let names: Vec<String> = (self.root.get("hosts").and_then(Node::entries).unwrap_or(&[]).iter())
-            .map(|e| e.key.clone())
-            .collect();
+        let place = self.option(format!("--real {host}"));
+        let names: Vec<String> = self.hosts().iter().map(|e| e.key.clone()).collect();
         let (group, index) = match host.strip_suffix(']').and_then(|h| h.split_once('[')) {
             Some((group, index)) => (group, Some(index.parse::<u32>().ok())),
             None => (host, None),
@@ -232,11 +226,11 @@ impl Document {
         let table = match self.root.step_mut("hosts").and_then(|h| h.step_mut(group)) {
             Some(Node { kind: Kind::Table(table), .. }) => table,
             Some(_) => {
-                return Err(self.option_error(number, format!("hosts.{group} is not a table"), Vec::new()));
+                return Err(self.option_error(format!("hosts.{group} is not a table"), Vec::new()));
             }
             None => {
                 let (message, names) = unknown("host", group, names.iter().map(String::as_str));
-                return Err(self.option_error(number, message, names));
+                return Err(self.option_error(message, names));
             }
         };
         let real = table.iter().position(|e| e.key == "real");
@@ -244,7 +238,7 @@ impl Document {
             (None, _) | (_, Some(Kind::Boolean(true))) => Kind::Boolean(true),
             (Some(None), _) => {
                 let message = format!("{} has no number in its brackets", quoted(host));
-                return Err(self.option_error(number, message, Vec::new()));
+                return Err(self.option_error(message, Vec::new()));
             }
             (Some(Some(index)), before) => {
                 let mut list = if let Some(Kind::List(list)) = before { list.clone() } else { Vec::new() };
@@ -324,9 +318,10 @@ impl Document {
         }
     }
 
-    fn option_error(&self, number: usize, message: String, choices: Vec<String>) -> ScenarioError {
+    /// What is wrong with the last option.
+    fn option_error(&self, message: String, choices: Vec<String>) -> ScenarioError {
         ScenarioError {
-            source: self.options[number].clone(),
+            source: self.options.last().cloned().unwrap_or_default(),
             line: None,
             column: None,
             key: String::new(),
