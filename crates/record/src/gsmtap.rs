@@ -1,4 +1,4 @@
-//! GSMTAP messages inside UDP, which Wireshark reads without being told.
+//! GSMTAP messages inside UDP, which Wireshark reads without being told; and the UDP of all PDUs that go so.
 
 use std::net::Ipv4Addr;
 
@@ -19,18 +19,30 @@ fn mobile(station: Station) -> Ipv4Addr {
 
 /// Appends IPv4 and UDP, then `message` (GSMTAP header and block); both checksums are right.
 pub(crate) fn append(out: &mut Vec<u8>, direction: Direction, station: Station, message: &[u8]) {
-    let from = out.len();
     let message = &message[..message.len().min(usize::from(u16::MAX) - ip::V4_HEADER - udp::HEADER)];
+    datagram(out, direction, station, [PORT; 2], &[message]);
+}
+
+/// Appends IPv4, UDP and these parts; the first port is the mobile's, the other that of the network.
+pub(crate) fn datagram(
+    out: &mut Vec<u8>,
+    direction: Direction,
+    station: Station,
+    [port, network_port]: [u16; 2],
+    parts: &[&[u8]],
+) {
+    let from = out.len();
+    let (mobile, network) = ((mobile(station), port), (NETWORK, network_port));
     let (source, destination) = match direction {
-        Direction::Uplink => (mobile(station), NETWORK),
-        Direction::Downlink => (NETWORK, mobile(station)),
+        Direction::Uplink => (mobile, network),
+        Direction::Downlink => (network, mobile),
     };
-    let len = udp::HEADER + message.len();
+    let len = udp::HEADER + parts.iter().map(|part| part.len()).sum::<usize>();
     let mut headers = [0; ip::V4_HEADER + udp::HEADER];
-    ip::emit(&mut headers[..ip::V4_HEADER], source.into(), destination.into(), ip::protocol::UDP, 0, len);
-    Udp { source: PORT, destination: PORT, len: len as u16 }.emit(&mut headers[ip::V4_HEADER..]);
+    ip::emit(&mut headers[..ip::V4_HEADER], source.0.into(), destination.0.into(), ip::protocol::UDP, 0, len);
+    Udp { source: source.1, destination: destination.1, len: len as u16 }.emit(&mut headers[ip::V4_HEADER..]);
     out.extend_from_slice(&headers);
-    out.extend_from_slice(message);
+    parts.iter().for_each(|part| out.extend_from_slice(part));
     checksum::finish(&mut out[from..]).expect("the headers above are well formed");
 }
 

@@ -8,11 +8,9 @@
 //! together wrongly where sequence numbers wrap, and gives every TCP segment to the TCP analysis once more. The
 //! datagrams stand at the IP points, with the same packet numbers.
 
-use std::net::Ipv4Addr;
-
 use airloom_base::{Direction, Station};
-use airloom_wire::udp::{self, Udp};
-use airloom_wire::{checksum, ip};
+
+use crate::gsmtap;
 
 /// What a reader has to switch on to see RLC.
 pub(crate) const HINT: &str = "tshark --enable-heuristic rlc_udp";
@@ -55,15 +53,6 @@ impl View {
     }
 }
 
-/// The address that stands for the radio network controller.
-const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 127, 0, 1);
-
-/// The address that stands for the mobile's end of the radio link.
-fn mobile(station: Station) -> Ipv4Addr {
-    let [high, low] = station.0.wrapping_add(2).to_be_bytes();
-    Ipv4Addr::new(10, 127, high, low)
-}
-
 /// Appends IPv4, UDP and the marker with its tags, then `pdu`; both checksums are right.
 pub(crate) fn append(
     out: &mut Vec<u8>,
@@ -73,31 +62,25 @@ pub(crate) fn append(
     view: View,
     pdu: &[u8],
 ) {
-    let from = out.len();
     let pdu = &pdu[..pdu.len().min(usize::from(u16::MAX) - OVERHEAD)];
-    let (source, destination, ports) = match direction {
-        Direction::Uplink => (mobile(station), NETWORK, (UE_PORT, NETWORK_PORT)),
-        Direction::Downlink => (NETWORK, mobile(station), (NETWORK_PORT, UE_PORT)),
-    };
-    let len = OVERHEAD - ip::V4_HEADER + pdu.len();
-    let mut headers = [0; ip::V4_HEADER + udp::HEADER];
-    ip::emit(&mut headers[..ip::V4_HEADER], source.into(), destination.into(), ip::protocol::UDP, 0, len);
-    Udp { source: ports.0, destination: ports.1, len: len as u16 }.emit(&mut headers[ip::V4_HEADER..]);
-    out.extend_from_slice(&headers);
-    out.extend_from_slice(MARKER);
-    out.extend_from_slice(&MODE);
-    out.extend_from_slice(&[DIRECTION, direction as u8]);
-    out.push(UE_ID);
-    out.extend_from_slice(&view.ue_id(station).to_be_bytes());
-    out.extend_from_slice(&[BEARER_ID, RADIO_BEARER]);
-    out.extend_from_slice(&[LI_SIZE, if li_octets == 1 { 1 } else { 2 }]);
-    out.push(PDU);
-    out.extend_from_slice(pdu);
-    checksum::finish(&mut out[from..]).expect("the headers above are well formed");
+    let parts: [&[u8]; 9] = [
+        MARKER,
+        &MODE,
+        &[DIRECTION, direction as u8],
+        &[UE_ID],
+        &view.ue_id(station).to_be_bytes(),
+        &[BEARER_ID, RADIO_BEARER],
+        &[LI_SIZE, if li_octets == 1 { 1 } else { 2 }],
+        &[PDU],
+        pdu,
+    ];
+    gsmtap::datagram(out, direction, station, [UE_PORT, NETWORK_PORT], &parts);
 }
 
 #[cfg(test)]
 mod tests {
+    use airloom_wire::checksum;
+
     use super::*;
 
     #[test]
