@@ -152,23 +152,15 @@ impl Tables {
     pub fn into_columns_by_run(mut self) -> BTreeMap<&'static str, Vec<Column>> {
         self.end_run(None);
         let (runs, left_out) = (self.runs, self.left_out);
-        let mut all = BTreeMap::new();
-        if !left_out.flows {
-            all.insert("flows", by_run(runs.flows, self.flows.into_columns()));
-        }
-        if !left_out.pages {
-            all.insert("pages", by_run(runs.pages, self.pages.into_columns()));
-        }
-        if !left_out.objects {
-            all.insert("objects", by_run(runs.objects, self.objects.into_columns()));
-        }
-        if !left_out.states {
-            all.insert("states", by_run(runs.states, self.states.into_columns()));
-        }
-        if !left_out.congestion {
-            all.insert("congestion", by_run(runs.congestion, self.congestion.into_columns()));
-        }
-        all
+        let all = [
+            ("flows", left_out.flows, runs.flows, self.flows.into_columns()),
+            ("pages", left_out.pages, runs.pages, self.pages.into_columns()),
+            ("objects", left_out.objects, runs.objects, self.objects.into_columns()),
+            ("states", left_out.states, runs.states, self.states.into_columns()),
+            ("congestion", left_out.congestion, runs.congestion, self.congestion.into_columns()),
+        ];
+        let wanted = all.into_iter().filter(|(_, is_left_out, ..)| !is_left_out);
+        wanted.map(|(name, _, runs, columns)| (name, by_run(runs, columns))).collect()
     }
 }
 

@@ -17,15 +17,8 @@ pub(super) const DROPPED: u32 = u32::MAX;
 
 /// A table with the number of each row's run as its first column, `run`, without the rows of runs that do not count.
 pub(super) fn by_run(runs: Vec<u32>, mut columns: Vec<Column>) -> Vec<Column> {
+    let kept: Vec<bool> = runs.iter().map(|run| *run != DROPPED).collect();
     columns.insert(0, full("run", Values::U32(runs)));
-    without_dropped(columns)
-}
-
-fn without_dropped(mut columns: Vec<Column>) -> Vec<Column> {
-    let kept: Vec<bool> = match columns.first().map(|c| &c.values) {
-        Some(Values::U32(runs)) => runs.iter().map(|run| *run != DROPPED).collect(),
-        _ => return columns,
-    };
     if kept.contains(&false) {
         for column in &mut columns {
             match &mut column.values {
