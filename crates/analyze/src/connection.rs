@@ -136,13 +136,8 @@ impl Connection {
         let mut is_duplicate = false;
         let mut ack = None;
         if flags.has(Flags::ACK) {
-            let place = if other.sender.is_known() {
-                other.sender.place(segment.header.ack)
-            } else {
-                // The capture began in the middle: what is acknowledged now is where we begin to count.
-                other.sender.place(segment.header.ack);
-                START
-            };
+            // Where the capture began in the middle, what is acknowledged first is where we begin to count.
+            let place = other.sender.place(segment.header.ack);
             is_duplicate = other.sender.acknowledged(segment, place, is_bare);
             ack = Some(place);
             if let (0, Some(to_server), Some(answer_ns)) = (number, self.to_server_ns, other.syn_ns)
