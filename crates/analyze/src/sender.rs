@@ -487,11 +487,8 @@ impl Sender {
             && let Some(took) = at_ns.checked_sub(sent_ns)
         {
             self.rtt.push(took);
-            let least = self.round_trip_ns.unwrap_or(u64::MAX);
             // Near the receiver this is no round trip: that of the handshake then stays the larger one.
-            if least == u64::MAX {
-                self.round_trip_ns = Some(took);
-            }
+            self.round_trip_ns.get_or_insert(took);
         }
     }
 }
