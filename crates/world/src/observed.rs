@@ -175,13 +175,11 @@ impl Observed {
         let here = usize::from(view.destination != flow.opener);
         let end = &mut flow.ends[here];
         end.facts.wire_received += view.wire;
-        if view.protocol != TCP {
-            end.facts.app_received += view.payload;
-        }
         if view.payload > 0 {
             end.facts.first_byte.get_or_insert(now);
         }
         if view.protocol != TCP {
+            end.facts.app_received += view.payload;
             end.facts.established.get_or_insert(now);
             return;
         }
