@@ -456,10 +456,7 @@ impl Builder {
             return Some(address);
         }
         let host = self.world.hosts.iter().position(|h| h.name == name)?;
-        let attached = &self.world.routes.attached;
-        let shared = attached[host].iter().position(|l| attached[from.0 as usize].contains(l));
-        let interfaces = &self.world.hosts[host].net.interfaces;
-        interfaces.get(shared.unwrap_or(0))?.addresses.first().copied()
+        self.addresses_from(from, host).first().copied()
     }
 
     /// Makes a host a port to a real machine: its simulated stack and applications rest.
@@ -493,7 +490,7 @@ impl Builder {
         for (HostId(host), command, tcp) in std::mem::take(&mut self.real) {
             // Who has a name server asks it.
             let asked = |server: &HostId| self.addresses_from(HostId(host), server.0 as usize);
-            let name_servers: Vec<IpAddr> = self.name_servers.iter().flat_map(asked).collect();
+            let name_servers: Vec<IpAddr> = self.name_servers.iter().flat_map(asked).copied().collect();
             let mut names = self.names_for(HostId(host));
             if !name_servers.is_empty() {
                 let own = self.world.hosts[host as usize].name.as_str();
@@ -532,11 +529,11 @@ impl Builder {
     }
 
     /// The addresses of host `of` as `from` should use them: on a link they share if there is one.
-    fn addresses_from(&self, from: HostId, of: usize) -> Vec<IpAddr> {
+    fn addresses_from(&self, from: HostId, of: usize) -> &[IpAddr] {
         let attached = &self.world.routes.attached;
         let shared = attached[of].iter().position(|l| attached[from.0 as usize].contains(l));
         let facts = self.world.hosts[of].net.interfaces.get(shared.unwrap_or(0));
-        facts.map(|i| i.addresses.clone()).unwrap_or_default()
+        facts.map_or(&[], |i| &i.addresses)
     }
 
     /// Every host's addresses as `from` should use them: one of each family.
@@ -548,9 +545,9 @@ impl Builder {
                 let is_machine = self.loopback.as_ref().is_some_and(|(door, _)| door.0 as usize == n);
                 let alias = is_machine.then(|| MACHINE.to_owned());
                 let names: Vec<String> = std::iter::once(host.name.clone()).chain(alias).collect();
-                names.into_iter().flat_map(move |name| {
-                    addresses.clone().into_iter().map(move |address| (address, name.clone()))
-                })
+                names
+                    .into_iter()
+                    .flat_map(move |name| addresses.iter().map(move |address| (*address, name.clone())))
             })
             .collect()
     }
