@@ -149,8 +149,7 @@ pub(super) fn parse_epoch(text: &str) -> Option<u64> {
     if !in_range || fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let years: i64 =
-        (1970..year).map(|y| 365 + i64::from(y % 4 == 0 && (y % 100 != 0 || y % 400 == 0))).sum();
+    let years: i64 = (1970..year).map(year_length).sum();
     let before: i64 = days[..month_index].iter().sum();
     let seconds = (years + before + day - 1) * DAY + (hour * 60 + minute) * 60 + second - offset;
     let nanos: u64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
