@@ -69,8 +69,9 @@ fn set(
         open_short_form(node, &made.path, depth, place);
         if node.step(segment).is_none() {
             known_name(node, &made.path[..=depth])?;
-            let fresh = first_value(node, registries, &made.path, depth);
-            insert(node, segment, readdress(Node::from_json(&fresh), place), place)
+            let mut fresh = Node::from_json(&first_value(node, registries, &made.path, depth));
+            readdress(&mut fresh, place);
+            insert(node, segment, fresh, place)
                 .map_err(|what| cannot(&made.path[..depth], &what, segment))?;
         }
         node = node.step_mut(segment).ok_or_else(|| "no such key".to_owned())?;
@@ -206,32 +207,27 @@ fn value_of(text: &str, place: Place) -> Node {
     let line = format!("v = {text}");
     let parsed =
         toml::de::DeTable::parse(&line).ok().filter(|t| t.get_ref().len() == 1 && !text.contains('\n'));
-    let value = parsed
+    let mut value = parsed
         .and_then(|t| Node::from_toml(&t).ok())
         .and_then(|t| t.get("v").cloned())
         .unwrap_or_else(|| Node::new(Kind::String(text.to_owned()), place));
-    readdress(value, place)
+    readdress(&mut value, place);
+    value
 }
 
-/// The same tree, written at `place`.
-fn readdress(mut node: Node, place: Place) -> Node {
+/// All of the tree was written at `place`.
+fn readdress(node: &mut Node, place: Place) {
     node.place = place;
     match &mut node.kind {
-        Kind::List(list) => {
-            for item in list {
-                *item = readdress(std::mem::replace(item, Node::new(Kind::Null, place)), place);
-            }
-        }
+        Kind::List(list) => list.iter_mut().for_each(|item| readdress(item, place)),
         Kind::Table(entries) => {
             for entry in entries {
                 entry.key_place = place;
-                entry.value =
-                    readdress(std::mem::replace(&mut entry.value, Node::new(Kind::Null, place)), place);
+                readdress(&mut entry.value, place);
             }
         }
         _ => {}
     }
-    node
 }
 
 /// Puts `value` under `segment`; otherwise says what `node` is.
