@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use airloom_wire::ip;
 
-use super::hosts::{Directory, Named};
+use super::hosts::Directory;
 use super::read::{Fault, one_or_more};
 use super::schema::{Interface, Link, Prefix};
 use super::tree::{Node, quoted};
@@ -81,17 +81,13 @@ fn interfaces<'a>(
     if let Some(table) = link.node.get("addresses") {
         for entry in table.any_table("a table from host to address")? {
             let at_key = |f| Fault { node: table, key: Some(entry), ..f };
-            let host = match directory.find(table, &entry.key).map_err(at_key)? {
-                Named::One(host) => host,
-                Named::All(group) if group.members.len() == 1 => group.members.start,
-                Named::All(group) => {
-                    let message = format!(
-                        "`{}` is a group; name its members, such as \"{}[0]\"",
-                        group.name, group.name
-                    );
-                    return Err(at_key(Fault::at(table, message)));
-                }
-            };
+            let host = directory.find(table, &entry.key).map_err(at_key)?.single().map_err(|group| {
+                let name = group.name;
+                at_key(Fault::at(
+                    table,
+                    format!("`{name}` is a group; name its members, such as \"{name}[0]\""),
+                ))
+            })?;
             if host != link.joined.far && !link.joined.near.contains(&host) {
                 return Err(at_key(Fault::at(table, format!("host `{}` is not on this link", entry.key))));
             }

@@ -72,6 +72,17 @@ pub(super) enum Named<'d, 'a> {
     All(&'d Group<'a>),
 }
 
+impl<'d, 'a> Named<'d, 'a> {
+    /// The host, if it is one alone; else the group.
+    pub(super) fn single(self) -> Result<usize, &'d Group<'a>> {
+        match self {
+            Named::One(host) => Ok(host),
+            Named::All(group) if group.members.len() == 1 => Ok(group.members.start),
+            Named::All(group) => Err(group),
+        }
+    }
+}
+
 impl<'a> Directory<'a> {
     /// Is there a host (or group) of this name?
     pub(super) fn has(&self, name: &str) -> bool {

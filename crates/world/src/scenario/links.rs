@@ -195,17 +195,13 @@ fn orient<'a>(
 }
 
 fn single<'a>(node: &'a Node, directory: &Directory<'a>) -> Result<usize, Fault<'a>> {
-    match directory.find(node, node.text("the name of a host")?)? {
-        Named::One(host) => Ok(host),
-        Named::All(group) if group.members.len() == 1 => Ok(group.members.start),
-        Named::All(group) => Err(Fault::at(
-            node,
-            format!(
-                "the far end of a link is one host, but `{}` is a group; say which, such as `{}[0]`",
-                group.name, group.name
-            ),
-        )),
-    }
+    directory.find(node, node.text("the name of a host")?)?.single().map_err(|group| {
+        let name = group.name;
+        let message = format!(
+            "the far end of a link is one host, but `{name}` is a group; say which, such as `{name}[0]`"
+        );
+        Fault::at(node, message)
+    })
 }
 
 fn checked<'a>(node: &'a Node, directory: &Directory<'a>, joined: Joined) -> Result<Joined, Fault<'a>> {

@@ -118,14 +118,10 @@ fn routes<'a>(
         node.table("a route such as { to = \"origin\", via = \"gateway\" }", ROUTE_KEYS)?;
         let via_node = node.required("via")?;
         let via_name = via_node.text("the name of a neighbouring host")?;
-        let via = match directory.find(via_node, via_name)? {
-            Named::One(host) => host,
-            Named::All(g) if g.members.len() == 1 => g.members.start,
-            Named::All(g) => {
-                let message = format!("`{}` is a group; say which, such as `{}[0]`", g.name, g.name);
-                return Err(Fault::at(via_node, message));
-            }
-        };
+        let via = directory.find(via_node, via_name)?.single().map_err(|group| {
+            let name = group.name;
+            Fault::at(via_node, format!("`{name}` is a group; say which, such as `{name}[0]`"))
+        })?;
         let link = match node.get("link") {
             Some(node) => {
                 let name = node.text("the name of a link")?;
