@@ -145,13 +145,8 @@ impl Link {
         self.fate = fate;
     }
 
-    /// A packet enters at `from`; says what became of it, `None` if the queue was full.
-    pub fn send(&mut self, now: Instant, from: End, packet: Packet) -> Option<Fate> {
-        self.send_ecn(now, from, 0, packet)
-    }
-
-    /// The same, with an ECN codepoint.
-    pub fn send_ecn(&mut self, now: Instant, from: End, mut ecn: u8, packet: Packet) -> Option<Fate> {
+    /// A packet with this ECN codepoint enters at `from`; says what became of it, `None` if the queue was full.
+    pub fn send(&mut self, now: Instant, from: End, mut ecn: u8, packet: Packet) -> Option<Fate> {
         let queue = &mut self.queues[from as usize];
         while queue.departures.front().is_some_and(|d| *d <= now) {
             queue.departures.pop_front();
@@ -204,13 +199,8 @@ impl Link {
         self.flying.first_key_value().map(|(at, _)| at.0)
     }
 
-    /// The next packet that has arrived by `now`, and where.
-    pub fn arrival(&mut self, now: Instant) -> Option<(End, Packet)> {
-        self.arrival_ecn(now).map(|(to, _, packet)| (to, packet))
-    }
-
-    /// The same, with its ECN codepoint.
-    pub fn arrival_ecn(&mut self, now: Instant) -> Option<(End, u8, Packet)> {
+    /// The next packet that has arrived by `now`: where, its ECN codepoint, and itself.
+    pub fn arrival(&mut self, now: Instant) -> Option<(End, u8, Packet)> {
         self.next_arrival().filter(|at| *at <= now)?;
         self.flying.pop_first().map(|(_, flying)| flying)
     }
@@ -239,13 +229,13 @@ mod tests {
             overhead: 2,
         });
         // Ten octets take 10 ms at 8 kbit/s; the one in service counts for the queue.
-        assert_eq!(link.send(at(0), End::Client, packet(8)), Some(Fate::Deliver));
-        assert_eq!(link.send(at(0), End::Client, packet(8)), Some(Fate::Deliver));
-        assert_eq!(link.send(at(9), End::Client, packet(8)), None);
-        assert_eq!(link.send(at(10), End::Client, packet(8)), Some(Fate::Deliver));
+        assert_eq!(link.send(at(0), End::Client, 0, packet(8)), Some(Fate::Deliver));
+        assert_eq!(link.send(at(0), End::Client, 0, packet(8)), Some(Fate::Deliver));
+        assert_eq!(link.send(at(9), End::Client, 0, packet(8)), None);
+        assert_eq!(link.send(at(10), End::Client, 0, packet(8)), Some(Fate::Deliver));
         let mut arrivals = Vec::new();
         while let Some(time) = link.next_arrival() {
-            assert!(link.arrival(time).is_some_and(|(end, _)| end == End::Server));
+            assert!(link.arrival(time).is_some_and(|(end, ..)| end == End::Server));
             arrivals.push(time);
         }
         assert_eq!(arrivals, [at(15), at(25), at(35)]);
@@ -256,14 +246,14 @@ mod tests {
     fn fates_are_met_by_the_number_of_the_packet_in_its_direction() {
         let mut link = Link::new(LinkConfig::default());
         link.set_fate(lose_data(End::Server, &[1]));
-        let mut send = |from, len| link.send(at(0), from, packet(len));
+        let mut send = |from, len| link.send(at(0), from, 0, packet(len));
         assert_eq!(send(End::Server, 5), Some(Fate::Deliver));
         assert_eq!(send(End::Server, 0), Some(Fate::Deliver));
         assert_eq!(send(End::Client, 5), Some(Fate::Deliver));
         assert_eq!(send(End::Server, 5), Some(Fate::Lose));
         assert_eq!(send(End::Server, 5), Some(Fate::Deliver));
         link.set_fate(Box::new(|_| Fate::Duplicate));
-        link.send(at(0), End::Client, packet(1));
+        link.send(at(0), End::Client, 0, packet(1));
         let mut count = 0;
         while link.arrival(at(50)).is_some() {
             count += 1;

@@ -267,7 +267,7 @@ impl Pair {
         self.steps += 1;
         assert!(self.steps < self.endless, "the pair never becomes idle");
         self.now = at;
-        if let Some((end, ecn, packet)) = self.link.arrival_ecn(at) {
+        if let Some((end, ecn, packet)) = self.link.arrival(at) {
             self.deliver(end, ecn, packet);
             return;
         }
@@ -313,11 +313,11 @@ impl Pair {
 
     fn transmit(&mut self, from: End, ecn: u8, packet: Packet) {
         if !self.watch {
-            self.link.send_ecn(self.now, from, ecn, packet);
+            self.link.send(self.now, from, ecn, packet);
             return;
         }
         let (head, body) = (packet.head().to_vec(), packet.body().len());
-        let fate = self.link.send_ecn(self.now, from, ecn, packet);
+        let fate = self.link.send(self.now, from, ecn, packet);
         self.seen.push(Offered { at: self.now, from, head, body, fate });
     }
 
