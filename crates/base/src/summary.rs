@@ -40,6 +40,13 @@ impl Summary {
         self.set(name, value.unwrap_or(f64::NAN));
     }
 
+    /// Sets counts.
+    pub fn set_all<'a>(&mut self, counts: impl IntoIterator<Item = (&'a str, u64)>) {
+        for (name, count) in counts {
+            self.set(name, count as f64);
+        }
+    }
+
     /// Forgets the values, not the names: what follows is probably called the same.
     pub fn rewind(&mut self) {
         self.prefix.clear();

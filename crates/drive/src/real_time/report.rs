@@ -199,7 +199,7 @@ impl Report {
         out.set("valid", f64::from(u8::from(self.is_valid())));
         out.set("suspect", f64::from(u8::from(matches!(self.verdict(), Verdict::Suspect(_)))));
         out.set("records_lost", self.records_lost as f64);
-        for (name, value) in [
+        out.set_all([
             ("port.received", self.ports.received),
             ("port.sent", self.ports.sent),
             ("port.sent_frames", self.ports.sent_frames),
@@ -210,9 +210,7 @@ impl Report {
             ("port.no_memory", self.ports.no_memory),
             ("port.unsent", self.ports.unsent),
             ("port.device_drops", self.ports.device_drops),
-        ] {
-            out.set(name, value as f64);
-        }
+        ]);
     }
 }
 

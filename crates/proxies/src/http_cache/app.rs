@@ -339,7 +339,7 @@ impl App for HttpCache {
 
     fn summarise(&self, out: &mut Summary) {
         let c = &self.counters;
-        let numbers = [
+        out.set_all([
             ("connections", c.connections),
             ("connections_refused", c.refused),
             ("connections_peak", c.connections_peak),
@@ -359,9 +359,6 @@ impl App for HttpCache {
             ("server_bytes", c.server_octets),
             ("client_bytes", c.client_octets),
             ("kept_bytes", self.store.octets()),
-        ];
-        for (name, value) in numbers {
-            out.set(name, value as f64);
-        }
+        ]);
     }
 }

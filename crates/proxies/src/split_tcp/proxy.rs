@@ -319,7 +319,7 @@ impl App for SplitTcp {
 
     fn summarise(&self, out: &mut Summary) {
         let counted = &self.counters;
-        let numbers = [
+        out.set_all([
             ("connections", counted.accepted),
             ("connections_refused", counted.refused),
             ("connections_peak", counted.most as u64),
@@ -330,10 +330,7 @@ impl App for SplitTcp {
             ("uplink_bytes", counted.up),
             ("downlink_bytes", counted.down),
             ("buffered_peak_bytes", counted.peak as u64),
-        ];
-        for (name, value) in numbers {
-            out.set(name, value as f64);
-        }
+        ]);
         if counted.opened > 0 {
             out.set("onward_open_mean_s", counted.opening_s / counted.opened as f64);
         }

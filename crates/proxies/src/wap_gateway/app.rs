@@ -111,7 +111,7 @@ impl App for WapGateway {
 
     fn summarise(&self, out: &mut Summary) {
         let counted = self.gateway.counters();
-        let numbers = [
+        out.set_all([
             ("sessions", counted.sessions),
             ("requests", counted.requests),
             ("replies_2xx", counted.replies[1]),
@@ -133,10 +133,7 @@ impl App for WapGateway {
             ("pushes_failed", counted.pushes_failed),
             ("session_initiations", counted.initiations),
             ("malformed", counted.malformed + counted.wtp.malformed),
-        ];
-        for (name, value) in numbers {
-            out.set(name, value as f64);
-        }
+        ]);
     }
 }
 
