@@ -9,7 +9,7 @@ use airloom_drive::virtual_time::{Outcome, Until};
 use airloom_world::{Builder, End, HostId, World};
 use serde_json::{Value, json};
 
-use crate::support::Folder;
+use crate::support::{self, Folder};
 
 /// The server's address.
 pub const ORIGIN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -52,15 +52,5 @@ pub fn nginx(folder: &Folder, listen: &str, image: usize) -> Vec<String> {
     fs::create_dir_all(folder.file("www")).unwrap();
     fs::write(folder.file("www/page.html"), vec![b'x'; 20_000]).unwrap();
     fs::write(folder.file("www/image.png"), vec![b'y'; image]).unwrap();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|kind| format!("{kind}_temp_path {};", folder.file(kind)))
-        .concat();
-    let config = format!(
-        "daemon off; worker_processes 1; user root; pid {}; events {{}}
-        http {{ access_log off; {temporary} server {{ listen {listen}; root {}; }} }}",
-        folder.file("pid"),
-        folder.file("www"),
-    );
-    fs::write(folder.file("nginx.conf"), config).unwrap();
-    ["nginx", "-e", "stderr", "-c", &folder.file("nginx.conf")].map(str::to_owned).to_vec()
+    support::serving(folder, "", listen)
 }

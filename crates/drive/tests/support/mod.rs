@@ -52,13 +52,17 @@ impl Drop for Folder {
 pub fn nginx(folder: &Folder, size: usize) -> Vec<String> {
     fs::create_dir_all(folder.file("www")).unwrap();
     fs::write(folder.file("www/object"), vec![b'x'; size]).unwrap();
+    serving(folder, "default_type application/octet-stream;", "80")
+}
+
+/// An nginx that serves `www` in `folder` at `listen`, and needs nothing outside it.
+pub fn serving(folder: &Folder, more: &str, listen: &str) -> Vec<String> {
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {};", folder.file(kind)))
         .concat();
     let config = format!(
         "daemon off; worker_processes 1; user root; pid {}; events {{}}
-        http {{ access_log off; default_type application/octet-stream; {temporary}
-            server {{ listen 80; root {}; }} }}",
+        http {{ access_log off; {more} {temporary} server {{ listen {listen}; root {}; }} }}",
         folder.file("pid"),
         folder.file("www"),
     );
