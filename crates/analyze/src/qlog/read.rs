@@ -52,7 +52,7 @@ pub(super) fn read(input: impl BufRead, analyzer: &mut Analyzer) -> Result<Optio
     left.renew();
     let mut json = serde_json::Deserializer::from_reader(Metered { inner: input, left: left.clone() });
     let mut head = Head { is_qlog: false, is_sequence: false, analyzer, left: &left };
-    let first = head.visit(&mut json);
+    let first = json.deserialize_map(&mut head);
     let (is_qlog, is_sequence) = (head.is_qlog, head.is_sequence);
     match first {
         Err(why) if why.is_io() && !is_qlog => return Err(Error::Io(why.into())),
@@ -86,15 +86,6 @@ struct Head<'a> {
     is_sequence: bool,
     analyzer: &'a mut Analyzer,
     left: &'a Allowance,
-}
-
-impl Head<'_> {
-    fn visit<R: Read>(
-        &mut self,
-        json: &mut serde_json::Deserializer<serde_json::de::IoRead<R>>,
-    ) -> serde_json::Result<()> {
-        json.deserialize_map(self)
-    }
 }
 
 impl<'de> Visitor<'de> for &mut Head<'_> {
