@@ -261,12 +261,12 @@ def _in_pairs(
 
 
 def _http_shapes(asked: _Asked) -> list[str]:
-    from airloom.page_load.squid import squid_program
+    from airloom.programs import path_of
     from airloom.validate import http_shapes
     from airloom.validate.http_shapes import proxies
 
     shapes = http_shapes.chosen(_no_records(asked))
-    program = squid_program()
+    program = path_of("squid")
     with ExitStack() as stack, interruptible(), steps("asking", len(shapes)) as done:
         ports = {"airloom": stack.enter_context(proxies.ours())}
         if program is not None:

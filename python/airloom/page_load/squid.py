@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 _CONFIG = """\
 http_port {listen}
 http_access allow all
@@ -18,11 +15,6 @@ shutdown_lifetime 0 seconds
 pinger_enable off
 logfile_rotate 0
 """
-
-
-def squid_program() -> str | None:
-    """Where Squid is, if it is installed."""
-    return shutil.which("squid", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
 def squid_config(listen: str, *more: str, looks_up: bool = False) -> str:

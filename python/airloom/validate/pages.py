@@ -7,7 +7,6 @@ connection for each object. No packet is lost, so that one time can be held agai
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import subprocess
 import tempfile
@@ -22,6 +21,7 @@ import polars as pl
 from airloom import _core, interpreter
 from airloom.errors import RunError, UsageError
 from airloom.laboratory import Program
+from airloom.programs import path_of
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario
@@ -272,7 +272,7 @@ _CURL = pairs.FIRST + "os.execvp(sys.argv[1], sys.argv[1:])\n"
 def _program(name: str) -> str | None:
     if name == "apache2" and not Path(_APACHE_MODULES).is_dir():
         return None
-    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    return path_of(name)
 
 
 def _furnish(server: Server, folder: Path) -> list[str]:
