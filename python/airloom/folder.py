@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from airloom._core import __version__
 from airloom.errors import AirloomError, UsageError
-from airloom.places import check, command, creating, held, numbered
+from airloom.places import check, command, creating, give_back, held, numbered
 
 _log = logging.getLogger(__name__)
 
@@ -149,13 +149,13 @@ class Folder:
                 "end_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
             },
         )
-        for file in sorted(self._partial.rglob("*")):
+        files = sorted(self._partial.rglob("*"))
+        for file in files:
             if file.is_file():
                 _log.info("wrote %s, %d octets", self.place / file.relative_to(self._partial), file.stat().st_size)
-            _give_back(file)
+        give_back(files)
         self._take_place()
-        for made in (self.place, *self._made):
-            _give_back(made)
+        give_back((self.place, *self._made))
         return self.place
 
     def _take_place(self) -> None:
@@ -257,13 +257,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     with contextlib.suppress(PermissionError), os.scandir(folder) as found:
         return list(found)
     return []
-
-
-def _give_back(path: Path) -> None:
-    """Under sudo, files belong to the user who called it."""
-    if os.geteuid() == 0 and (uid := os.environ.get("SUDO_UID", "")).isdecimal():
-        gid = os.environ.get("SUDO_GID", "")
-        os.chown(path, int(uid), int(gid) if gid.isdecimal() else -1, follow_symlinks=False)
 
 
 #: Called now and then during a run with the nanoseconds of model time so far.

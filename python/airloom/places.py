@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -167,6 +167,14 @@ def check_file(path: Path, source: Path | str | None = None) -> None:
     is_part = path.suffix == ".parquet" or path.name in (*_MANIFESTS, "summary.json", "trace.pcapng", "sessions.json")
     if is_part and held(path.parent):
         raise UsageError(f"{path} belongs to the result in {path.parent}: choose another name")
+
+
+def give_back(made: Iterable[Path]) -> None:
+    """Under sudo, files belong to the user who called it."""
+    if os.geteuid() == 0 and (uid := os.environ.get("SUDO_UID", "")).isdecimal():
+        gid = os.environ.get("SUDO_GID", "")
+        for each in made:
+            os.chown(each, int(uid), int(gid) if gid.isdecimal() else -1, follow_symlinks=False)
 
 
 def _entries(place: Path) -> list[Path]:

@@ -189,11 +189,3 @@ def _readable(value: object) -> str:
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"  {text(entry)}" for entry in value) + "\n]\n"
     return text(value) + "\n"
-
-
-def give_back(path: Path) -> None:
-    """Under sudo, files belong to the user who called it."""
-    if os.geteuid() == 0 and (uid := os.environ.get("SUDO_UID", "")).isdecimal():
-        gid = os.environ.get("SUDO_GID", "")
-        for each in (path, *path.rglob("*")):
-            os.chown(each, int(uid), int(gid) if gid.isdecimal() else -1, follow_symlinks=False)

@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from airloom import _core
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.errors import Interrupted, RunError, UsageError
 from airloom.json_file import read_json
-from airloom.places import command
+from airloom.places import command, give_back
 from airloom.scenario import Scenario, as_toml
 from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
@@ -213,7 +214,7 @@ class Sweep:
             except SystemExit as ended:
                 ended.add_note(f"stopped: {_kept(runner, folder)}, the same command goes on with them")
                 raise
-        layout.give_back(place)
+        give_back(chain((place,), place.rglob("*")))
         # Not before the end: a table library takes longer to import than a thousand short runs.
         from airloom.sweep.results import SweepResults
 
