@@ -371,6 +371,11 @@ def is_constant(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> boo
     return bool(np.ptp(values) <= rounding(values, *scale))
 
 
+def known(value: float) -> float | None:
+    """What is not-a-number is not known."""
+    return None if math.isnan(value) else value
+
+
 def rounding(*values: NDArray[np.float64]) -> float:
     """By how much sums of these numbers, taken in another order, may differ."""
     return 1e-12 * max(float(np.abs(x).max()) for x in values)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from airloom.analysis import quantile_interval
-from airloom.analysis.statistics import difference_of_medians
-from airloom.comparison.result import Comparison, difference, known, letters, table
+from airloom.analysis.statistics import difference_of_medians, known
+from airloom.comparison.result import Comparison, difference, letters, table
 from airloom.errors import UsageError
 from airloom.json_file import read_json
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import string
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+
+from airloom.analysis.statistics import known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,11 +133,6 @@ def table(rows: list[dict[str, Any]], levels: Mapping[str, Any] | None = None) -
     found = pl.DataFrame(rows, schema={**(levels or {}), **texts, **numbers, "seeds": pl.Int64, "same": pl.Boolean})
     equal = pl.col("first").eq_missing(pl.col("value")) & (pl.col("difference").fill_null(0) == 0)
     return found.with_columns(pl.coalesce("same", equal))
-
-
-def known(value: float) -> float | None:
-    """What is not-a-number is not known."""
-    return None if math.isnan(value) else value
 
 
 def difference(found: Interval) -> dict[str, float | None]:

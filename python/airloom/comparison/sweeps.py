@@ -12,8 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from airloom.analysis import Interval, quantile_interval
-from airloom.analysis.statistics import difference_of_medians
-from airloom.comparison.result import COLUMNS, Comparison, difference, known, letters, settings, table
+from airloom.analysis.statistics import difference_of_medians, known
+from airloom.comparison.result import COLUMNS, Comparison, difference, letters, settings, table
 from airloom.errors import UsageError
 from airloom.measures import describe
 from airloom.sweep import SweepResults, overview

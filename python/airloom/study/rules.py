@@ -258,7 +258,7 @@ def _ratio(claim: Claim, found: Pair) -> Result:
 
 def _ordering(claim: Claim, found: Pair, p: float) -> Result:
     d = statistics.paired_difference(found.a, found.b)
-    result = Result(UNCLEAR, d.mean, _real(d.low), _real(d.high), found.unit, d.pairs, "", d.p)
+    result = Result(UNCLEAR, d.mean, _finite(d.low), _finite(d.high), found.unit, d.pairs, "", d.p)
     is_so = d.mean < 0 if claim.order == "<" else d.mean > 0
     if d.pairs and np.all(found.a == found.b):
         return result._replace(verdict=DIFFERS, why="no difference in any pair")
@@ -266,10 +266,6 @@ def _ordering(claim: Claim, found: Pair, p: float) -> Result:
         verdict = HOLDS if is_so else DIFFERS
         return result._replace(verdict=verdict, why=f"paired difference, p = {p:.2g} after correction")
     return result._replace(why=f"not to be told from no difference: p = {p:.2g} after correction")
-
-
-def _real(x: float) -> float | None:
-    return None if math.isnan(x) else x
 
 
 def _equal(claim: Claim, found: Pair) -> Result:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from airloom.analysis import Interval, quantile_interval
+from airloom.analysis.statistics import known
 from airloom.analysis.stop import USUAL, usual_measure
 from airloom.analysis.units import titled
 from airloom.errors import UsageError
@@ -81,7 +82,7 @@ def _medians(results: SweepResults, name: str) -> dict[int, dict[str, Any]]:
 
 def _plain(found: Interval) -> dict[str, Any]:
     """An interval as JSON has it: what is not known is null; `seeds` are those whose runs have the measure."""
-    bounds = {"value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
+    bounds = {"value": known(found.value), "low": known(found.low), "high": known(found.high)}
     return {**bounds, "ci": found.ci, "seeds": found.seeds}
 
 
@@ -142,10 +143,6 @@ def label(level: Any) -> str:
     """A level of an axis as people write it."""
     # Levels that differ are told apart.
     return f"{level:.15g}" if isinstance(level, float) else str(level)
-
-
-def _finite(value: float) -> float | None:
-    return value if value == value else None
 
 
 def _short(axes: list[str]) -> dict[str, str]:
