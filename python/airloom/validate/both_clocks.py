@@ -13,8 +13,6 @@ from typing import Any, Unpack
 from airloom.validate import pairs, transfer
 from airloom.validate.transfer import Transfer
 
-Made = pairs.Made[Transfer]
-
 #: The median completion in real time against the simulated one: links that lose nothing, those that do, and
 #: bundles of circuits and a wire that loses 3 %.
 CLEAN = 0.005

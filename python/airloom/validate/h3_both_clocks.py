@@ -65,7 +65,6 @@ def _cells() -> list[Cell]:
 CELLS = _cells()
 
 Verdict = pairs.Verdict[Cell, Fetch]
-Made = pairs.Made[Fetch]
 #: The cells whose names match a pattern (`*` for any text).
 chosen = partial(pairs.chosen, CELLS)
 

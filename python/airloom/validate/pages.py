@@ -154,7 +154,6 @@ def from_json(said: Mapping[str, Any]) -> Page:
 
 
 Verdict = pairs.Verdict[Cell, Page]
-Made = pairs.Made[Page]
 
 
 def spread(verdict: Verdict) -> float:

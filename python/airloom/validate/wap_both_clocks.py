@@ -70,7 +70,6 @@ chosen = partial(pairs.chosen, CELLS)
 
 
 Verdict = pairs.Verdict[Cell, Fetch]
-Made = pairs.Made[Fetch]
 
 
 def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenario:
