@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -54,28 +54,19 @@ def _nothing(dtype: pl.DataType, length: int) -> pl.Series:
 
 
 def write(tables: Mapping[str, pl.DataFrame], folder: Path, metadata: Mapping[str, str]) -> None:
-    """Writes each table as `<name>.parquet`, sorted by time; the same tables give the same octets."""
+    """Writes each table as `<name>.parquet`, sorted by time; the same tables give the same octets.
+
+    A full disk is an `OSError` with the file's name, which it is not if polars writes the file.
+    """
     for name, rows in tables.items():
+        path, octets = folder / f"{name}.parquet", BytesIO()
         sorted_rows = rows.sort(SORTED_BY[name], maintain_order=True)
-        write_one(sorted_rows, folder / f"{name}.parquet", metadata=metadata)
-
-
-def write_one(
-    rows: pl.DataFrame,
-    path: Path,
-    compression: Literal["uncompressed", "zstd"] = "zstd",
-    metadata: Mapping[str, str] | None = None,
-) -> None:
-    """Writes a table. A full disk is an `OSError` with the file's name, which it is not if polars writes the file."""
-    octets = BytesIO()
-    rows.write_parquet(
-        octets, compression=compression, row_group_size=_ROWS_PER_GROUP, metadata=dict(metadata) if metadata else None
-    )
-    try:
-        path.write_bytes(octets.getbuffer())
-    except OSError as error:
-        error.filename = str(path)  # `write` does not know it
-        raise
+        sorted_rows.write_parquet(octets, compression="zstd", row_group_size=_ROWS_PER_GROUP, metadata=dict(metadata))
+        try:
+            path.write_bytes(octets.getbuffer())
+        except OSError as error:
+            error.filename = str(path)  # `write` does not know it
+            raise
 
 
 def read(path: Path, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
