@@ -17,6 +17,7 @@ from airloom.run import Run
 from airloom.study.assumptions import DEFAULT
 from airloom.study.plan import READING
 from airloom.sweep import SweepResults
+from airloom.sweep.layout import run_folder
 
 #: Why there is nothing by the second clock.
 IN_REAL_TIME = "made in real time, on a machine that allows it: airloom study run NAME --real"
@@ -146,14 +147,13 @@ class Data:
 
     def runs(self, sweep: str, **where: Any) -> Iterator[tuple[int, Run]]:
         """Seed and run of each with these labels, whole; only of a sweep that keeps folders."""
-        home = self.results(sweep).folder / "runs"
+        home = self.results(sweep).folder
         for row in self.table(sweep, "runs", **where).sort("point", "seed").iter_rows(named=True):
-            yield row["seed"], Run(home / f"point-{row['point']}-seed-{row['seed']}")
+            yield row["seed"], Run(run_folder(home, row["point"], row["seed"]))
 
     def run(self, sweep: str, **where: Any) -> Run:
         """The first run with these labels, whole; only of a sweep that keeps folders."""
-        row = self.table(sweep, "runs", **where).sort("point", "seed").row(0, named=True)
-        return Run(self.results(sweep).folder / "runs" / f"point-{row['point']}-seed-{row['seed']}")
+        return next(self.runs(sweep, **where))[1]
 
     @cached_property
     def seeds(self) -> Mapping[str, int]:
