@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from airloom.errors import UsageError
 from airloom.plot.distribution import cdf
 from airloom.plot.response import paired_difference, response
 
@@ -36,15 +35,7 @@ class Plots:
         `statistic` is `mean`, `median` or a quantile such as 0.95; `width_mm` is the width in print, such as 88 for a
         column of a paper.
         """
-        others = self._others(x, by)
-        if statistic == "mean":
-            table = self._results.mean(measure, [*others, x], ci)
-        elif statistic == "median":
-            table = self._results.median(measure, [*others, x], ci)
-        elif isinstance(statistic, str):
-            raise UsageError(f"no statistic {statistic!r}; valid: mean, median, or a quantile such as 0.95")
-        else:
-            table = self._results.quantile(measure, statistic, [*others, x], ci)
+        table = self._results._summary(measure, [*self._others(x, by), x], statistic, ci)
         return response(table, x, width_mm)
 
     def cdf(self, measure: str, by: str | Sequence[str] | None = None, width_mm: float | None = None) -> Figure:
