@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import needs_laboratory
+from tests.conftest import needs, needs_laboratory
 from tests.emulate import rights
 
 #: How long something that ends away by and by may take.
@@ -15,6 +15,18 @@ PATIENCE_S = 60.0
 ALL_CLOSED = (
     "for n in $(seq 600); do grep -qE ' (01|04|05|08|09|0B) ' /proc/net/tcp /proc/net/tcp6 || break; sleep 0.05; done"
 )
+
+
+@pytest.fixture
+def laboratory() -> None:
+    """For whole files: the test is skipped where laboratories cannot be made."""
+    needs_laboratory()
+
+
+@pytest.fixture
+def curl() -> None:
+    """The same where there is no curl."""
+    needs("curl")
 
 
 @pytest.fixture(scope="session")

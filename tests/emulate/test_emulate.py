@@ -10,15 +10,9 @@ import pytest
 
 import airloom as al
 from tests.cli.shell import airloom, inside
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs
 
-pytestmark = pytest.mark.emulate
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs("curl")
-    needs_laboratory()
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("curl", "laboratory")]
 
 
 def test_curl_fetches_through_a_bearer_from_the_simulated_server() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 import airloom as al
 from airloom.emulation import emulate, find
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs
 from tests.emulate.conftest import ALL_CLOSED
 from tests.emulate.rights import ourselves
 
-pytestmark = pytest.mark.emulate
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("laboratory")]
 
 #: Frames that no stack would send: no IP, headers that lie about lengths, cut ones, and noise; then a good datagram.
 MALFORMED = """
@@ -28,11 +28,6 @@ for n in range(2000):
     raw.sendto(bytes(octets[: rng.randrange(1, len(octets))]), rng.choice((v4, v6)))
     raw.sendto(rng.randbytes(rng.randrange(1, 1500)), ("link", rng.randrange(0x600, 0x10000)))
 """
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs_laboratory()
 
 
 def test_a_machine_that_was_busy_gives_an_invalid_run_and_says_so(tmp_path: Path) -> None:

@@ -7,14 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.shell import airloom
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs
 
-pytestmark = pytest.mark.emulate
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs_laboratory()
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("laboratory")]
 
 
 COMMAND = """\

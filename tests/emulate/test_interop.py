@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import airloom as al
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs
 
-pytestmark = pytest.mark.emulate
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("laboratory")]
 
 LINK = """\
 title = "peers"
@@ -25,11 +25,6 @@ origin = {{ real = true, command = {command} }}
 [links]
 radio = {{ bearer = "umts-dch", loss = {{ downlink = 0.05, uplink = 0.05 }} }}
 """
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs_laboratory()
 
 
 def serve(*command: str | Path) -> al.Lab:

@@ -7,9 +7,8 @@ import pytest
 
 import airloom as al
 from tests.cli.shell import airloom
-from tests.conftest import needs, needs_laboratory
 
-pytestmark = pytest.mark.emulate
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("curl", "laboratory")]
 
 
 TALK = """\
@@ -29,12 +28,6 @@ origin = {{ real = true, command = ["python3", "-P", "-c", {json.dumps(TALK)}] }
 [links]
 wire = "wireline"
 """
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs("curl")
-    needs_laboratory()
 
 
 def test_a_preset_of_another_tool_by_its_own_name_and_by_the_servers_name() -> None:

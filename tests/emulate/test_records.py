@@ -12,11 +12,11 @@ import pytest
 
 import airloom as al
 from airloom.emulation import emulate, find
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs
 from tests.emulate.conftest import ALL_CLOSED
 from tests.emulate.rights import ourselves
 
-pytestmark = pytest.mark.emulate
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("laboratory")]
 
 #: Sends so many datagrams whenever it reads a line, and says so.
 FLOOD = """
@@ -35,11 +35,6 @@ MOST_GROWTH_KB = 100_000
 #: What is freed goes back to the system at once (mallopt(3)). Where processors are busy up to a million rows wait for
 #: one, and by itself glibc keeps what those took: a run stayed at 204 MB, with this it came to 98 MB and ended at 71.
 GIVES_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs_laboratory()
 
 
 def _resident_kb(pid: int) -> int:

@@ -12,21 +12,14 @@ import pytest
 
 import airloom as al
 from airloom.cli import call
-from tests.conftest import needs, needs_laboratory
 
-pytestmark = pytest.mark.emulate
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("curl", "laboratory")]
 
 FETCH = """\
 path = ["mobile", "wire", "origin"]
 hosts = { mobile = { real = true }, origin = { app = "http-server" } }
 links.wire = { bearer = "wireline", rate = "2Mbit/s", delay = "10ms" }
 """
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs("curl")
-    needs_laboratory()
 
 
 def test_emulated_runs_never_share_a_core(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,8 @@ import pytest
 
 import airloom as al
 from airloom import _core
-from tests.conftest import needs_laboratory
 
-pytestmark = pytest.mark.emulate
+pytestmark = [pytest.mark.emulate, pytest.mark.usefixtures("laboratory")]
 
 ASK = """
 import json, socket, struct
@@ -41,11 +40,6 @@ def asked(transport: str) -> dict[str, object]:
         done = link.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True)
     found: dict[str, object] = json.loads(done.stdout)
     return found
-
-
-@pytest.fixture(autouse=True)
-def _possible_here() -> None:
-    needs_laboratory()
 
 
 def test_plain_tcp_is_cubic_whatever_the_machine_uses() -> None:
