@@ -103,6 +103,18 @@ def connect(address: tuple[str, int]) -> socket.socket:
     return socket.create_connection(address, timeout=30)
 
 
+def stop(proxy: Proxy) -> None:
+    """Tells it to end, and waits until it takes no more connections."""
+    proxy.process.send_signal(signal.SIGTERM)
+    while True:
+        # A connection that came to the backlog when the listener was closed is reset.
+        with suppress(ConnectionResetError):
+            try:
+                connect(proxy.address).close()
+            except ConnectionRefusedError:
+                break
+
+
 def receive(connection: socket.socket) -> bytes:
     """Everything up to the end."""
     parts = []

@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.shell import airloom
 from tests.conftest import needs
-from tests.proxies.running import Proxy, Server, connect, receive, reset, server, serving
+from tests.proxies.running import Proxy, Server, connect, receive, reset, server, serving, stop
 
 Answer = Callable[[socket.socket, str, bytes], None]
 
@@ -344,14 +344,7 @@ def test_it_lets_an_exchange_end_and_then_stops() -> None:
         host = f"127.0.0.1:{origin.port}"
         client.sendall(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         assert asked.wait(60)
-        proxy.process.send_signal(signal.SIGTERM)
-        while True:
-            # A connection that came to the backlog when the listener was closed is reset.
-            with suppress(ConnectionResetError):
-                try:
-                    connect(proxy.address).close()
-                except ConnectionRefusedError:
-                    break
+        stop(proxy)
         go_on.set()
         assert receive(client).endswith(b"at last")
         client.close()

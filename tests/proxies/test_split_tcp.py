@@ -6,7 +6,6 @@ import hashlib
 import os
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import pytest
 
 from tests.cli.shell import airloom
 from tests.conftest import needs
-from tests.proxies.running import connect, receive, reset, server, serving
+from tests.proxies.running import connect, receive, reset, server, serving, stop
 
 
 def echo(connection: socket.socket) -> None:
@@ -203,14 +202,7 @@ def test_it_stops_when_told_to_and_lets_what_is_under_way_end() -> None:
             client.sendall(b"one ")
             while proxy.number('airloom_split_tcp_octets_total{direction="up"}') < 4:
                 pass
-            proxy.process.send_signal(signal.SIGTERM)
-            while True:
-                # A connection that came to the backlog when the listener was closed is reset.
-                with suppress(ConnectionResetError):
-                    try:
-                        connect(proxy.address).close()
-                    except ConnectionRefusedError:
-                        break
+            stop(proxy)
             client.sendall(b"two")
             client.shutdown(socket.SHUT_WR)
             assert receive(client) == b"one two"
