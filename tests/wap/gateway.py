@@ -58,6 +58,11 @@ def serving(*words: str) -> Iterator[Gateway]:
             process.communicate(timeout=60)
 
 
+def text_of(size: int) -> bytes:
+    """What `/size/N` has."""
+    return bytes(ord("a") + n % 26 for n in range(size))
+
+
 def _head(status: str, *fields: str) -> bytes:
     return "\r\n".join([f"HTTP/1.1 {status}", *fields, "", ""]).encode()
 
@@ -128,5 +133,5 @@ class Liar:
             "away": _head("302 Found", "Location: http://169.254.169.254/latest/meta-data", "Content-Length: 0"),
         }
         if what == "size":
-            answers["size"] = _whole(bytes(ord("a") + n % 26 for n in range(int(argument))), "text/plain")
+            answers["size"] = _whole(text_of(int(argument)), "text/plain")
         connection.sendall(answers.get(what, _head("404 Not Found", "Content-Length: 0")))

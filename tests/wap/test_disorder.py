@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import needs
-from tests.wap.test_gateway import FAKEWAP, text_of
+from tests.wap.gateway import text_of
+from tests.wap.test_gateway import FAKEWAP
 from tests.wap.wire import gateway_behind
 
 # This client takes a second copy of an answer for the next one, and never repeats a request: answers come once here,

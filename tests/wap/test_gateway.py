@@ -16,7 +16,7 @@ import pytest
 from airloom.wap import Client, parse_gateway
 from tests.cli.shell import airloom
 from tests.conftest import needs
-from tests.wap.gateway import Gateway, Liar, serving
+from tests.wap.gateway import Gateway, Liar, serving, text_of
 
 #: Kannel's client, which no PATH has.
 FAKEWAP = Path("/usr/lib/kannel/test/fakewap")
@@ -43,10 +43,6 @@ def gateway() -> Iterator[Gateway]:
 def client(gateway: Gateway, *, connectionless: bool = False) -> Client:
     host, port = parse_gateway(gateway.connectionless if connectionless else gateway.session)
     return Client(host, port, connectionless=connectionless)
-
-
-def text_of(size: int) -> bytes:
-    return bytes(ord("a") + n % 26 for n in range(size))
 
 
 def test_pages_become_decks_and_other_things_pass(gateway: Gateway, origin: Liar) -> None:

@@ -21,6 +21,7 @@ from airloom.wap import USUAL_HEADERS, Client, WapError, listen
 from airloom.wap.service import Indication, Loading, parse
 from tests.cli.shell import airloom
 from tests.conftest import needs
+from tests.wap.gateway import text_of
 from tests.wap.wire import gateway_behind
 
 # Nobody else's: the ports are fixed in Kannel.
@@ -45,10 +46,6 @@ def kannel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
             yield Gateway(ADDRESS, said["origin"], said["push"])
         finally:
             program.terminate()
-
-
-def text_of(size: int) -> bytes:
-    return bytes(ord("a") + n % 26 for n in range(size))
 
 
 def test_methods_in_a_session(kannel: Gateway) -> None:

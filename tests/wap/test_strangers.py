@@ -9,8 +9,7 @@ import pytest
 
 from airloom.wap import Client, parse_gateway
 from tests.wap.attacks import Stranger, acknowledgement, get, invoke, nameless, nothing, reflected
-from tests.wap.gateway import Gateway, Liar, serving
-from tests.wap.test_gateway import text_of
+from tests.wap.gateway import Gateway, Liar, serving, text_of
 
 #: WSP's Abort of a user of WTP, and the reason DISCONNECT: there is no such session.
 NO_SUCH_SESSION = b"\x21\xe1"
