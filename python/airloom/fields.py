@@ -49,8 +49,6 @@ def unknown(key: str, valid: Collection[str], kind: str = "key") -> str:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file says. Raises `UsageError`, in one line."""
-    import tomllib
-
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

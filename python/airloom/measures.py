@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -198,6 +199,4 @@ def _by_ending(name: str) -> str:
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    import tomllib
-
     return tomllib.loads((resources.files("airloom") / f"{name}.toml").read_text(encoding="utf-8"))

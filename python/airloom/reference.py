@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any, NamedTuple
 
-from airloom import _core
+from airloom import _core, measures
 from airloom.errors import UsageError
 from airloom.scenario import shipped
 
@@ -31,8 +31,6 @@ def names(kind: str) -> list[str]:
     True
     """
     if kind == "measures":
-        from airloom import measures
-
         return measures.names()
     return list(summaries(kind))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom import _core, fields
+from airloom import _core, fields, studies
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ def of_studies(study: str | None = None) -> dict[str, str]:
     >>> list(of_studies("phs-multilink"))[:2]
     ['phs-multilink/burst', 'phs-multilink/calls']
     """
-    from airloom import studies
-
     folder = resources.files("airloom") / "studies"
     return {
         f"{name}/{scenario}": title
@@ -51,8 +50,6 @@ def of_studies(study: str | None = None) -> dict[str, str]:
 
 
 def _titles(folder: Traversable) -> dict[str, str]:
-    import tomllib
-
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
     return {
         f.name.removesuffix(".toml"): str(tomllib.loads(f.read_text(encoding="utf-8")).get("title", "")) for f in files
@@ -65,8 +62,6 @@ def study_of(name: str) -> str | None:
     >>> study_of("tsaoussidis/tcp"), study_of("wpt/3g")
     ('wave-and-wait', None)
     """
-    from airloom import studies
-
     study, slash, scenario = name.partition("/")
     if not slash or "/" in scenario:
         return None

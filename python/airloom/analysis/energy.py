@@ -10,6 +10,7 @@ need. `overheads` gives these.
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -56,8 +57,6 @@ def energy_models() -> dict[str, Model]:
     >>> energy_models()["umts.captivate"].watts["dch"]
     1.02
     """
-    import tomllib
-
     text = (resources.files("airloom.analysis") / "energy_models.toml").read_text(encoding="utf-8")
     empty: dict[str, Any] = {"tail_s": {}, "send": {}, "receive": {}}
     return {name: Model(name, **{**empty, **table}) for name, table in tomllib.loads(text).items()}

@@ -82,7 +82,6 @@ def ports(words: Iterable[str]) -> list[int]:
 
 def note_closed_ports(wanted: Iterable[int]) -> None:
     """Says which of these ports of this machine's loopback nobody serves: that may be meant to come later."""
-    from airloom.cli.terminal import say
     from airloom.local_ports import is_served
 
     for port in wanted:

@@ -11,7 +11,7 @@ import typer
 from airloom import digest
 from airloom.cli import common
 from airloom.cli.terminal import emit, print_json, print_table, quoted, say, verdict_follows
-from airloom.places import check_file
+from airloom.places import check_file, command, write_whole
 
 if TYPE_CHECKING:
     from airloom.comparison import Comparison
@@ -56,7 +56,6 @@ def compare(
             check_file(html, result)
     found = comparison(*results, measures=measure or ())
     if html is not None:
-        from airloom.places import command, write_whole
         from airloom.report.comparison import page_text
 
         write_whole(html, page_text(found, shlex.join(["airloom", *command()[1:]])))

@@ -112,6 +112,7 @@ def emulate(
     ] = False,
 ) -> None:
     """Runs COMMAND in the first real host, prints the link's figures, and passes the exit code on."""
+    from airloom import reference
     from airloom.cli.control import views
     from airloom.cli.meter import meter
     from airloom.control import REPLAY
@@ -149,7 +150,7 @@ def emulate(
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.
         raise typer.Exit(_WRAPPER_FAILED if error.exit_code == 4 else error.exit_code) from None
     known = Path(name).is_file() or name in shipped() or study_of(name) is not None
-    kind = "bearers" if name in reference_names() else "presets"
+    kind = "bearers" if name in reference.names("bearers") else "presets"
     then = f"airloom run {quoted(name)}" if known else f"airloom list {kind} {quoted(name)}"
     if "changes" in done.manifest:
         then = f"airloom run {quoted(done.folder / REPLAY)}"
@@ -159,13 +160,6 @@ def emulate(
         say_error(f"--strict {strict}: not valid: {why}; the command's own exit code was {code}")
         code = _NOT_VALID
     raise typer.Exit(code)
-
-
-def reference_names() -> list[str]:
-    """The names of all bearers."""
-    from airloom import reference
-
-    return reference.names("bearers")
 
 
 def _label(scenario: Scenario) -> str:

@@ -11,7 +11,7 @@ from airloom.cli import common, names
 from airloom.cli.daemons import address, ending
 from airloom.cli.terminal import emit, print_json, say
 from airloom.errors import UsageError
-from airloom.user_space import Forward
+from airloom.user_space import Forward, Forwarding
 
 _TARGET_HELP = "Lead this {} port to that target; port 0: any free one. May be repeated."
 
@@ -45,7 +45,6 @@ def link(
     """
     from airloom.control.desk import Desk
     from airloom.control.page import Page
-    from airloom.user_space import Forwarding
 
     forwards = [_forward(kind, text, anywhere) for kind, given in (("tcp", tcp), ("udp", udp)) for text in given or []]
     with Forwarding(name, forwards, overrides=common.overrides(settings or []), seed=seed) as made:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import interruptible, print_json, quoted, say, steps
+from airloom.cli.terminal import interruptible, print_json, quoted, say, say_error, steps
 from airloom.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True)
@@ -74,7 +74,6 @@ def receive(
 ) -> int:
     """Take files into a folder; a file has its name when its hash is right."""
     from airloom import wwp
-    from airloom.cli.terminal import say_error
     from airloom.wwp.dialogue import TransferError
 
     host, port = common.place("--listen", listen)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from airloom.analysis import Interval, quantile_interval
+from airloom.analysis import Interval, quantile_interval, summarise
 from airloom.analysis.statistics import difference_of_medians, known
 from airloom.comparison.result import COLUMNS, Comparison, difference, letters, settings, table
 from airloom.errors import UsageError
@@ -127,7 +127,6 @@ def _median(values: NDArray[np.float64]) -> float | None:
 
 def _draw(runs: dict[str, pl.DataFrame], axes: list[str], measure: str) -> list[Figure]:
     """The measure against each axis with several levels, a line for each sweep; without any, one below the other."""
-    from airloom.analysis import summarise
     from airloom.plot import response
     from airloom.plot.compared import side_by_side
 

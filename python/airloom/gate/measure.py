@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from airloom._core import DriveError, ScenarioError
-from airloom.emulation import exported
+from airloom.emulation import exported, find
 from airloom.errors import CannotWrite, RunError, Unsupported, UsageError
 from airloom.gate.file import Gate
-from airloom.scenario import Scenario
+from airloom.scenario import Scenario, load
 
 #: The file into which a command may write a JSON object of further numbers.
 MEASURES = "AIRLOOM_MEASURES"
@@ -102,9 +102,6 @@ def _simulate(scenario: Scenario) -> dict[str, float]:
 
 
 def _scenario(gate: Gate, link: str) -> Scenario:
-    from airloom.emulation import find
-    from airloom.scenario import load
-
     beside = gate.folder / link
     name = str(beside) if beside.is_file() else link
     if gate.is_virtual:

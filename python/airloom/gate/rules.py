@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from airloom import fields
 from airloom.errors import UsageError
+from airloom.measures import describe
 
 #: Confidence of the intervals.
 CI = 0.95
@@ -75,7 +76,7 @@ class Rule(NamedTuple):
                 f"{where}: a rule that compares is such as "
                 "{ measure = 'page_load_s.median', vs = 'baseline.json', max_regression = '10 %' }"
             )
-        more = said.get("better", "higher" if _unit(match[1]) in _MORE_IS_BETTER else "lower")
+        more = said.get("better", "higher" if describe(match[1]).unit in _MORE_IS_BETTER else "lower")
         if more not in ("higher", "lower"):
             raise UsageError(f"{where}: better is 'higher' or 'lower', not {more!r}")
         relation, factor = (">=", 1 - share) if more == "higher" else ("<=", 1 + share)
@@ -184,9 +185,3 @@ def _share(said: Any) -> float | None:
         return None
     found = found / 100 if text.endswith("%") else found
     return found if 0 <= found < 10 else None
-
-
-def _unit(measure: str) -> str:
-    from airloom.measures import describe
-
-    return describe(measure).unit

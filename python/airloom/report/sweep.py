@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,8 +123,6 @@ def _failures(results: SweepResults) -> list[Section]:
 
 def _labels(results: SweepResults) -> list[tuple[Any, ...]]:
     """The labels of every point, by its number."""
-    import itertools
-
     return list(itertools.product(*results.axes.values()))
 
 
