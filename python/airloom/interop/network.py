@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom import interpreter
-from airloom.interop.words import Words
+from airloom.interop.words import CROSS_BEGINS_S, Words
 
 CLIENT, SERVER = "193.167.0.100", "193.167.100.100"
 CLIENT6, SERVER6 = "fd00:cafe:cafe:0::100", "fd00:cafe:cafe:100::100"
@@ -38,7 +38,7 @@ def scenario(words: Words, seed: int) -> dict[str, Any]:
     """The network, client and server real hosts."""
     links: dict[str, Any] = {
         "near": _edge(["client", "left"], 0, {"client": 100, "left": 2}),
-        "middle": _middle(words, ["left", "right"]),
+        "middle": _middle(words),
         "far": _edge(["right", "server"], 100, {"right": 2, "server": 100}),
     }
     hosts: dict[str, Any] = {
@@ -57,7 +57,7 @@ SIM_POINTS = {"left": "left.middle.ip", "right": "right.middle.ip"}
 
 def between_devices(words: Words, seed: int) -> dict[str, Any]:
     """The link alone, between two real hosts whose kernels forward to the networks of client and server."""
-    links = {"middle": _middle(words, ["left", "right"])}
+    links = {"middle": _middle(words)}
     networks = {
         "left": ["193.167.0.0/24", "fd00:cafe:cafe:0::/64"],
         "right": ["193.167.100.0/24", "fd00:cafe:cafe:100::/64"],
@@ -78,9 +78,9 @@ def _scenario(
     return {"title": title, "hosts": hosts, "links": links, "run": run}
 
 
-def _middle(words: Words, between: list[str]) -> dict[str, Any]:
+def _middle(words: Words) -> dict[str, Any]:
     networks = {"subnet": "193.167.50.0/24", "subnet6": "fd00:cafe:cafe:50::/64"}
-    return {**words.link, "between": between, **networks}
+    return {**words.link, "between": ["left", "right"], **networks}
 
 
 def _edge(between: list[str], network: int, hosts: dict[str, int]) -> dict[str, Any]:
@@ -124,4 +124,4 @@ def cross_programs(words: Words) -> dict[str, list[str]]:
     if words.cross != "udp":
         return {}
     program = interpreter.python(str(Path(__file__).parent / "cross.py"))
-    return {"sink": [*program, "sink"], "source": [*program, "sink", str(words.cross_rate), str(words.cross_begins_s)]}
+    return {"sink": [*program, "sink"], "source": [*program, "sink", str(words.cross_rate), str(CROSS_BEGINS_S)]}

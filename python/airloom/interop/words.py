@@ -23,8 +23,8 @@ _BITS = {"bps": 1, "b/s": 1, "Bps": 8, "B/s": 8}
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}
 #: Units of time of ns-3, in seconds; a bare number is seconds.
 _TIMES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
-#: A flow beside those of the endpoints.
-_CROSS_BEGINS_S = 20
+#: When a flow beside those of the endpoints begins, in seconds.
+CROSS_BEGINS_S = 20
 
 
 class Words(NamedTuple):
@@ -37,9 +37,8 @@ class Words(NamedTuple):
     #: `tcp` where a flow of TCP competes, towards the client, and its congestion control; `udp` for one of UDP.
     cross: str | None = None
     congestion: str = "newreno"
-    #: Rate in bit/s of a flow of UDP that competes, and when it begins.
+    #: Rate in bit/s of a flow of UDP that competes.
     cross_rate: int = 0
-    cross_begins_s: int = _CROSS_BEGINS_S
 
 
 def _rate(text: str) -> int:
