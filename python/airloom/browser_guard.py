@@ -22,7 +22,7 @@ def is_meant_for_us(headers: Headers, names: Collection[str] = ()) -> bool:
     >>> [is_meant_for_us({"Host": h}) for h in ("127.0.0.1:80", "[::1]", "localhost:8025", "evil.example", "")]
     [True, True, True, False, False]
     """
-    host, _ = _parted(headers.get("Host") or "")
+    host = _host(headers.get("Host") or "")
     return _is_address(host) or host.lower() in {"localhost", *(name.lower() for name in names)}
 
 
@@ -41,13 +41,9 @@ def comes_from_another_page(headers: Headers) -> bool:
     return headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
-def _parted(host: str) -> tuple[str, str]:
-    """Host and port of a Host header."""
-    if host.startswith("["):
-        name, _, port = host[1:].partition("]")
-        return name, port.removeprefix(":")
-    name, _, port = host.partition(":")
-    return name, port
+def _host(said: str) -> str:
+    """The host of a Host header, without its port."""
+    return said[1:].partition("]")[0] if said.startswith("[") else said.partition(":")[0]
 
 
 def _is_address(host: str) -> bool:

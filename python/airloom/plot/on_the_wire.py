@@ -22,7 +22,6 @@ class Datagram(NamedTuple):
     at_s: float
     source: bytes
     destination: bytes
-    protocol: int
     #: What follows the IP header.
     unit: bytes
 
@@ -38,7 +37,7 @@ def datagrams(capture: Path, protocol: int) -> Iterator[Datagram]:
         else:
             carried, source, destination, begin = octets[6], octets[8:24], octets[24:40], 40
         if carried == protocol:
-            yield Datagram(number, packet.point, packet.at_s, source, destination, protocol, octets[begin:])
+            yield Datagram(number, packet.point, packet.at_s, source, destination, octets[begin:])
 
 
 def sctp_chunks(capture: Path) -> pl.DataFrame:

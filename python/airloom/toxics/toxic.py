@@ -128,12 +128,11 @@ class Toxics:
             self._count += is_new
             self._toxics[toxic.name] = toxic._replace(number=self._count) if is_new else toxic
 
-    def remove(self, name: str) -> Toxic:
+    def remove(self, name: str) -> None:
         """Takes one away. Raises `Refused`."""
-        toxic = self.get(name)
+        self.get(name)
         with self._lock:
             self._toxics.pop(name, None)
-        return toxic
 
     def clear(self) -> None:
         """Takes all away."""
