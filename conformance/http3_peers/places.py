@@ -6,9 +6,9 @@ import contextlib
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import airloom
 
@@ -24,20 +24,14 @@ LOSSY = {
 }
 
 
-class Starts(Protocol):
-    """`subprocess.Popen`, or a laboratory's."""
-
-    def __call__(self, command: list[str], **how: Any) -> Any:
-        """Starts a program."""
-
-
 @dataclass(frozen=True)
 class Place:
     """Both ends: the address that servers listen at, and how programs are started at each."""
 
     address: str
-    near: Starts
-    far: Starts
+    #: `subprocess.Popen`, or a laboratory's.
+    near: Callable[..., Any]
+    far: Callable[..., Any]
 
     @contextlib.contextmanager
     def serving(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from airloom.cli.terminal import say
 
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from airloom.control import Control
     from airloom.control.desk import Desk
     from airloom.scenario import Scenario
-
-
-class _View(Protocol):
-    def start(self, desk: Desk) -> None: ...
 
 
 @contextmanager
@@ -31,19 +27,19 @@ def views(
     from airloom.control.keyboard import keyboard
     from airloom.control.page import Page
 
-    wanted: list[_View] = []
+    wanted: list[Callable[[Desk], None]] = []
     with ExitStack() as back:
         page = None if port is None else Page(port)
         if page is not None:
             back.callback(page.close)
-            wanted.append(page)
+            wanted.append(page.start)
         if at_keyboard:
-            wanted.append(back.enter_context(keyboard()))
+            wanted.append(back.enter_context(keyboard()).start)
 
         def ready(control: Control) -> None:
             desk = Desk(control)
-            for view in wanted:
-                view.start(desk)
+            for start in wanted:
+                start(desk)
             if socket is not None:
                 back.callback(_socket(scenario, control, socket))
             # Said only now: a scenario that was refused has no page.
