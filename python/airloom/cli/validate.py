@@ -21,7 +21,7 @@ from airloom.errors import UsageError
 
 if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
-    from airloom.validate.pairs import C, Cell, R, Verdict
+    from airloom.validate.pairs import C, R, Verdict
 
 
 T = TypeVar("T")
@@ -253,8 +253,9 @@ def _in_pairs(
 
     cells, seeds = kind.chosen(_no_records(asked)), range(1, asked.seeds + 1)
     from_json = partial(pairs.from_json, one=one)
-    inputs, total = _inputs(cells, asked), len(cells) * len(seeds)
-    with _measuring(asked, inputs, total, to_json or pairs.to_json, from_json) as how:
+    # What was measured follows from these.
+    inputs = {"cells": [cell.name for cell in cells], "seeds": asked.seeds, "kernel": os.uname().release}
+    with _measuring(asked, inputs, len(cells) * len(seeds), to_json or pairs.to_json, from_json) as how:
         verdicts = kind.compare(cells, seeds, **how)
     told = {name: [of(v) for v in verdicts] for name, of in (columns or {}).items()}
     return _print_pairs(verdicts, asked, {v.cell.name: more(v) for v in verdicts}, told, how["kept"].place)
@@ -325,11 +326,6 @@ def _no_records(asked: _Asked) -> str:
         where = quoted(asked.folder)
         raise UsageError(f"validate {asked.what} compares with this machine, not with records in {where}")
     return asked.only
-
-
-def _inputs(cells: Sequence[Cell], asked: _Asked) -> dict[str, object]:
-    """What a comparison of both clocks follows from."""
-    return {"cells": [cell.name for cell in cells], "seeds": asked.seeds, "kernel": os.uname().release}
 
 
 def _print_pairs(

@@ -37,11 +37,10 @@ def here(workers: int | None, *, alone: bool = False) -> nullcontext[Place]:
     return nullcontext(Place(None, lambda: count, "1 thread" if count == 1 else f"{count} threads"))
 
 
-@contextmanager
-def given(executor: Executor, workers: int | None) -> Iterator[Place]:
+def given(executor: Executor, workers: int | None) -> nullcontext[Place]:
     """An executor that the caller made and will shut down."""
     count = workers or getattr(executor, "_max_workers", None) or len(os.sched_getaffinity(0))
-    yield Place(executor, lambda: count, type(executor).__name__)
+    return nullcontext(Place(executor, lambda: count, type(executor).__name__))
 
 
 @contextmanager
