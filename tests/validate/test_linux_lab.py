@@ -3,7 +3,6 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import typer
@@ -15,11 +14,7 @@ from airloom.validate.linux_tcp import Record, records
 from airloom.validate.transfer import Transfer
 from tests.conftest import needs_laboratory
 from tests.validate.test_both_clocks import fake
-
-DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
-
-CLEAN = "2M_100ms_0-default-cubic-sack1-iw10-q1000"
-CLASSIC = "2M_100ms_0-classic-reno-sack1-iw2-q20"
+from tests.validate.test_linux_tcp import CLASSIC, CLEAN, DATA
 
 
 @pytest.fixture
