@@ -41,3 +41,8 @@ class CannotWrite(AirloomError):
     """The system lets no result be written there; the message says why, and what to do."""
 
     exit_code = 4
+
+
+def one_line(error: Exception) -> str:
+    """What an error of others says, short enough for a line of ours."""
+    return " ".join(str(error).split())[:200]

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from airloom.errors import UsageError
+from airloom.errors import UsageError, one_line
 
 
 def did_you_mean(name: str, valid: Iterable[str], quote: str = "") -> str:
@@ -54,7 +54,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {' '.join(str(error).split())[:200]}") from None
+        raise UsageError(f"{path}: {one_line(error)}") from None
 
 
 def check(keys: Iterable[str], valid: Collection[str], where: str, kind: str = "key") -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from airloom.errors import UsageError
+from airloom.errors import UsageError, one_line
 
 #: The largest file that is read, in octets: manifests have kilobytes, recordings of a browser some ten megabytes.
 MOST = 256 << 20
@@ -25,4 +25,4 @@ def read_json(path: Path | str) -> Any:
     except RecursionError:
         raise UsageError(f"{path} cannot be read: it is nested too deep") from None
     except (ValueError, MemoryError) as error:
-        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise UsageError(f"{path} cannot be read: {one_line(error)}") from None

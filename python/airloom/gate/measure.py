@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from airloom._core import DriveError, ScenarioError
 from airloom.emulation import exported, find
-from airloom.errors import CannotWrite, RunError, Unsupported, UsageError
+from airloom.errors import CannotWrite, RunError, Unsupported, UsageError, one_line
 from airloom.gate.file import Gate
 from airloom.scenario import Scenario, load
 
@@ -174,7 +174,7 @@ def _written(measures: Path) -> dict[str, float]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{measures}: {' '.join(str(error).split())[:200]}") from None
+        raise RunError(f"{measures}: {one_line(error)}") from None
     if not isinstance(found, dict):
         raise RunError(f"{measures}: expected an object of numbers")
     numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}

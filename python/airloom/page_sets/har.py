@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from airloom.errors import UsageError
+from airloom.errors import UsageError, one_line
 from airloom.json_file import read_json
 from airloom.page_sets.page_set import Page, PageObject, PageSet, checked
 
@@ -37,7 +37,7 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
         pages = [_page(titles.get(ref, ref), some, one_server) for ref, some in of_page.items()]
     # OverflowError: JSON as Python reads it has numbers without end.
     except (UsageError, ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
-        said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:200]
+        said = f"no {error}" if isinstance(error, KeyError) else one_line(error)
         raise UsageError(f"{path}: this is no HAR file: {said}") from None
     kept = tuple(page for page in pages if page.objects)
     return checked(PageSet(f"Visit of {Path(path).name}", f"HAR file {Path(path).name}", kept), path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airloom.errors import UsageError
+from airloom.errors import UsageError, one_line
 from airloom.json_file import read_json
 
 #: What a file says of itself.
@@ -109,7 +109,7 @@ def read(path: Path | str) -> PageSet:
     try:
         pages = tuple(_page(page) for page in table["pages"])
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise UsageError(f"{path}: this page set is damaged: {_line(error)}") from None
+        raise UsageError(f"{path}: this page set is damaged: {one_line(error)}") from None
     return checked(PageSet(str(table.get("title", "")), str(table.get("source", "")), pages), path)
 
 
@@ -144,7 +144,3 @@ def _octets(text: str) -> int:
     if not 0 <= octets <= _LARGEST or octets != int(octets):
         raise ValueError(f"size {text!r}: whole octets are wanted, as in 45B or 2kB, up to 1 TB")
     return int(octets)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from airloom.bounded import Answering
 from airloom.browser_guard import comes_from_another_page, is_meant_for_us
 from airloom.closing import Closing
+from airloom.errors import one_line
 from airloom.wap.mail import decks
 from airloom.wap.mail.letters import Letters
 
@@ -131,7 +132,7 @@ class MailServer(Closing):
         except ValueError as error:
             return _Answer(200, decks.told("Not sent", f"This cannot be sent: {error}."))
         except OSError as error:
-            return _Answer(200, decks.told("Not sent", f"The mail server did not take it: {_one_line(error)}"))
+            return _Answer(200, decks.told("Not sent", f"The mail server did not take it: {one_line(error)}"))
         return _Answer(200, decks.told("Sent", f"Sent to {form['to']}."))
 
     def close(self) -> None:
@@ -139,7 +140,3 @@ class MailServer(Closing):
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
