@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +40,14 @@ class User(NamedTuple):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+
+    @contextmanager
+    def begun(self, arguments: Sequence[str | Path], said: str = "up") -> Iterator[subprocess.Popen[str]]:
+        """Python with these arguments, since it said that it is `up`."""
+        with self.popen(arguments) as process:
+            assert process.stdout
+            assert process.stdout.readline() == f"{said}\n"
+            yield process
 
     def python(self, *arguments: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """Runs Python with these arguments."""

@@ -105,9 +105,7 @@ def test_there_are_none_where_others_fill_the_processors(user: User) -> None:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
     command = ["-m", "airloom", "emulate", "wireline", "--", "sh", "-c", "echo in; sleep 1000"]
     try:
-        with user.popen(command) as process:
-            assert process.stdout
-            assert process.stdout.readline() == "in\n"
+        with user.begun(command, "in") as process:
             time.sleep(1)
             with_keepers = 0
             try:

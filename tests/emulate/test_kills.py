@@ -170,9 +170,7 @@ def test_a_run_whose_laboratory_is_killed_has_no_result(user: User, victim: str)
     scenario = user.folder / f"under-{mark}.toml"
     scenario.write_text(SCENARIO.format(mark=mark))
     command = f"echo up; setsid sleep {mark} & sleep {mark}"
-    with user.popen(["-m", "airloom", "emulate", scenario, "--", "sh", "-c", command]) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "up\n"
+    with user.begun(["-m", "airloom", "emulate", scenario, "--", "sh", "-c", command]) as process:
         inside = _inside(mark)
         os.kill(own_processes(process.pid)[victim], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
@@ -204,9 +202,7 @@ def test_a_laboratory_that_is_killed_under_a_script_has_no_result_and_says_so(us
     place = user.folder / f"empty-{victim}"
     place.mkdir(mode=0o777)
     place.chmod(0o777)
-    with user._replace(folder=place).popen(["-c", script]) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "running\n"
+    with user._replace(folder=place).begun(["-c", script], "running") as process:
         os.kill(own_processes(process.pid)[victim], signal.SIGKILL)
         out, err = process.communicate(timeout=60)
     assert out.count("\n") == 3, err
@@ -228,9 +224,7 @@ def test_a_killed_laboratory_of_a_python_thread_is_gone_too(user: User) -> None:
         "threading.Thread(target=work, daemon=True).start()\n"
         "time.sleep(1000)\n"
     )
-    with user.popen(["-c", script]) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "running\n"
+    with user.begun(["-c", script], "running") as process:
         inside = _inside(mark) - _namespaces(process.pid)
         process.kill()
         process.communicate()

@@ -26,6 +26,8 @@ pytestmark = pytest.mark.emulate
 CURL = "curl -sS -m 30 -o /dev/null -w '%{size_download} %{time_total}\\n'"
 FETCH = f"{CURL} http://{SERVER}/file"
 FETCH_V6 = f"{CURL} -g 'http://[{SERVER_V6}]/file'"
+#: What has a way out until it is ended.
+UP: list[str | Path] = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
 
 
 @pytest.fixture(scope="module")
@@ -142,10 +144,7 @@ def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_
     there = machine.user(user)
     mark = 8_760_000 + random.Random("one blow").randrange(100_000)
     some = there._replace(environment={**there.environment, "AIRLOOM_TEST_MARK": str(mark)})
-    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
-    with some.popen(words) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "up\n"
+    with some.begun(UP) as process:
         assert machine.forwards()
         pids = [int(line.split(":", 1)[0]) for line in marked(mark)]
         # So that none of them can see the others die.
@@ -165,10 +164,7 @@ def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_
 
 def test_a_warden_that_is_killed_alone_leaves_no_forwarding_on(there: User, machine: Machine) -> None:
     before = machine.quiet()
-    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
-    with there.popen(words) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "up\n"
+    with there.begun(UP) as process:
         was_on = machine.forwards()
         os.kill(own_processes(process.pid)["warden"], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
@@ -184,22 +180,8 @@ def test_forwarding_stays_on_for_a_laboratory_that_needs_it_when_anothers_warden
         return
     before = machine.quiet()
     there = machine.user(user)
-    words: list[str | Path] = [
-        "-m",
-        "airloom",
-        "emulate",
-        "wireline",
-        "--outside",
-        "--",
-        "sh",
-        "-c",
-        "echo up; sleep 1000",
-    ]
-    first, second = ([*words[:4], "--out", there.folder / f"of-two-{n}", *words[4:]] for n in range(2))
-    with there.popen(first) as killed, there.popen(second) as other:
-        for process in (killed, other):
-            assert process.stdout
-            assert process.stdout.readline() == "up\n"
+    first, second = ([*UP[:4], "--out", there.folder / f"of-two-{n}", *UP[4:]] for n in range(2))
+    with there.begun(first) as killed, there.begun(second) as other:
         os.kill(own_processes(killed.pid)["warden"], signal.SIGKILL)
         killed.communicate(timeout=60)
         stays_on = machine.forwards()
@@ -216,10 +198,7 @@ def test_a_machine_that_became_a_router_meanwhile_remains_one(user: User, machin
         return
     before = machine.quiet()
     router = "/proc/sys/net/ipv4/ip_forward"
-    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
-    with machine.user(user).popen(words) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "up\n"
+    with machine.user(user).begun(UP) as process:
         machine.run("sh", "-c", f"echo 1 > {router}")
         ends = {"it ends": process.pid, "its warden is killed": own_processes(process.pid)["warden"]}
         os.kill(ends[how], signal.SIGTERM if how == "it ends" else signal.SIGKILL)
@@ -337,10 +316,7 @@ def test_a_run_whose_way_out_breaks_has_no_result(there: User, machine: Machine)
     if there.name != "plain":
         return
     before = machine.quiet()
-    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
-    with there.popen(words) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "up\n"
+    with there.begun(UP) as process:
         warden, keeper = own_processes(process.pid).values()
         children = Path(f"/proc/{warden}/task/{warden}/children").read_text().split()
         (program,) = set(map(int, children)) - {keeper}
