@@ -15,18 +15,7 @@ from airloom.scenario import parse
 from airloom.sweep import SweepResults, overview
 from tests.cli.shell import airloom
 from tests.report.browser import COLOURED, Open
-
-FETCH = """\
-title = "A small object over a lossy wire"
-path = ["mobile", "wire", "origin"]
-
-[hosts]
-mobile = { app = { http-client = { pages = [["/5kB"]] } } }
-origin = { app = "http-server" }
-
-[links]
-wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", loss = 0.05 }
-"""
+from tests.sweep.conftest import FETCH
 
 VARY: dict[str, list[Any]] = {
     "links.wire.loss": [0, 0.05, 0.2],
