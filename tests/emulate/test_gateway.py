@@ -1,7 +1,6 @@
 """`airloom gateway`: a namespace plays the phone, another one the machine, a third the provider."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from tests.emulate import rights
 from tests.emulate.conftest import PATIENCE_S
 from tests.emulate.outside import MACHINE, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
-from tests.emulate.test_kills import marked
+from tests.emulate.test_kills import kill_at_one_blow, pids_of
 
 pytestmark = pytest.mark.emulate
 
@@ -235,15 +234,7 @@ def test_nothing_remains_after_sigkill(phone: Phone, there: User, machine: Machi
     with gateway(some, "wireline") as (process, _):
         phone.ask_for_an_address()
         assert machine.state() != before
-        pids = [int(line.split(":", 1)[0]) for line in marked(mark)] if all_of_it else [process.pid]
-        for how in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in pids:
-                os.kill(pid, how)
-        process.communicate(timeout=60)
-    end = time.monotonic() + PATIENCE_S
-    while marked(mark) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert marked(mark) == []
+        kill_at_one_blow(process, pids_of(mark) if all_of_it else [process.pid], mark)
     if all_of_it:
         # Nobody was left to switch forwarding off again; the next laboratory does.
         assert there.airloom("emulate", "wireline", "--", "true").returncode == 0

@@ -49,6 +49,23 @@ def marked(mark: int) -> list[str]:
     return found
 
 
+def pids_of(mark: int) -> list[int]:
+    """The same by their numbers."""
+    return [int(line.split(":", 1)[0]) for line in marked(mark)]
+
+
+def kill_at_one_blow(process: subprocess.Popen[str], pids: list[int], mark: int) -> None:
+    """Kills processes so that none of them can see the others die; nothing of the run may be left soon."""
+    for how in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, how)
+    process.communicate(timeout=60)
+    end = time.monotonic() + PATIENCE_S
+    while marked(mark) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert marked(mark) == []
+
+
 def _network() -> list[str]:
     """Devices, routes, addresses, rules and settings of the machine."""
     state = sorted(os.listdir("/sys/class/net"))
@@ -76,8 +93,7 @@ def _namespaces(pid: int | str) -> set[str]:
 
 def _inside(mark: int) -> set[str]:
     """The namespaces that only processes of the run are in."""
-    pids = [line.split(":", 1)[0] for line in marked(mark)]
-    return set().union(*map(_namespaces, pids)) - _namespaces("self")
+    return set().union(*map(_namespaces, pids_of(mark))) - _namespaces("self")
 
 
 def _left(mark: int, before: list[str], inside: set[str]) -> list[str]:

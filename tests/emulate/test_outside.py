@@ -19,7 +19,7 @@ from tests.conftest import needs
 from tests.emulate.conftest import ALL_CLOSED, PATIENCE_S
 from tests.emulate.outside import MACHINE, MACHINE_V6, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
-from tests.emulate.test_kills import KILLS, marked, own_processes
+from tests.emulate.test_kills import KILLS, kill_at_one_blow, marked, own_processes, pids_of
 
 pytestmark = pytest.mark.emulate
 
@@ -146,16 +146,7 @@ def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_
     some = there._replace(environment={**there.environment, "AIRLOOM_TEST_MARK": str(mark)})
     with some.begun(UP) as process:
         assert machine.forwards()
-        pids = [int(line.split(":", 1)[0]) for line in marked(mark)]
-        # So that none of them can see the others die.
-        for how in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in pids:
-                os.kill(pid, how)
-        process.communicate(timeout=60)
-    end = time.monotonic() + PATIENCE_S
-    while marked(mark) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert marked(mark) == []
+        kill_at_one_blow(process, pids_of(mark), mark)
     assert machine.forwards(), "nobody was left to put it back"
     done = there.airloom("emulate", "wireline", "--", "true")
     assert done.returncode == 0, done.stderr
