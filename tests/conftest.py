@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,14 @@ def needs_laboratory() -> None:
     for finding in examine():
         if finding.needed and not finding.ok:
             pytest.skip(f"{finding.what}: {finding.says}")
+
+
+def until(true: Callable[[], object], within_s: float = 60.0) -> None:
+    """Waits for something that comes, without saying how soon."""
+    end = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")

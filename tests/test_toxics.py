@@ -16,6 +16,7 @@ from airloom.toxics import link as links
 from airloom.toxics import proxies, relay
 from airloom.toxics.link import LinkToxics
 from airloom.toxics.toxic import Refused, Toxic, Toxics
+from tests.conftest import until
 
 
 @pytest.mark.parametrize(
@@ -29,13 +30,6 @@ def test_a_bandwidth_of_any_size_is_a_rate_that_links_know(kilobytes: float, rat
     link.add({"type": "bandwidth", "attributes": {"rate": kilobytes}})
     assert made == [{"rate": {"downlink": rate}}]
     al.load("umts-page", {"links.internet.rate": rate})
-
-
-def _wait_for(what: Any) -> None:
-    end = time.monotonic() + 60
-    while not what() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert what()
 
 
 def test_what_jitter_draws_anew_is_written_down_nowhere_and_goes_on_after_a_refusal(
@@ -54,14 +48,14 @@ def test_what_jitter_draws_anew_is_written_down_nowhere_and_goes_on_after_a_refu
     understood = {"links": {"radio": {"delay": "20ms", "rate": None, "loss": 0}}}
     link = LinkToxics(cast(Control, SimpleNamespace(set=change)), "radio", understood, 1)
     link.add({"type": "latency", "attributes": {"latency": 100, "jitter": 50}})
-    _wait_for(lambda: len(drawn) > 100)
+    until(lambda: len(drawn) > 100)
     refuses.set()
     with pytest.raises(Refused, match="not now"):
         link.add({"type": "bandwidth", "attributes": {"rate": 10}})
     time.sleep(0.01)
     refuses.clear()
     before = len(drawn)
-    _wait_for(lambda: len(drawn) > before + 100)
+    until(lambda: len(drawn) > before + 100)
     link.remove("latency_downstream")
     assert len(kept) == 2
     assert kept[1] == {"delay": {"downlink": "20000000ns"}}

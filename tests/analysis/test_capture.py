@@ -3,7 +3,6 @@
 import json
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import airloom as al
 from airloom import plot
 from airloom.errors import UsageError
 from tests.cli.shell import inside
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs, needs_laboratory, until
 from tests.wireshark import fields, frames
 
 LOSSY = """\
@@ -232,10 +231,7 @@ def test_a_capture_of_linux_tcp_by_another_program(seer: list[str], tmp_path: Pa
         done = link.run([python, str(tmp_path / "source.py")])
         assert done.returncode == 0
         # What it has seen it writes a little later; on a signal it ends without.
-        deadline = time.monotonic() + 30
-        while not al.analyze(capture).connections or al.analyze(capture).connections[0]["end"] != "closed":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: [c["end"] for c in al.analyze(capture).connections[:1]] == ["closed"])
         seeing.terminate()
         seeing.wait()
     (connection,) = al.analyze(capture).connections

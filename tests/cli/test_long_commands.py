@@ -20,7 +20,7 @@ import pytest
 
 import airloom as al
 from airloom.cli.verbs import VERBS
-from tests.conftest import needs, needs_laboratory
+from tests.conftest import needs, needs_laboratory, until
 
 DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
 
@@ -253,7 +253,8 @@ def test_a_command_shows_that_it_works_and_a_signal_ends_it(
     assert "Traceback" not in said
     assert {path.name for path in folder.iterdir()} - before <= {command.leaves}
     assert not [path for path in folder.rglob(".*.partial")]
-    _until(lambda: not list(temporary.iterdir()) and not _processes(mark))
+    # What the kernel clears away may take a moment.
+    until(lambda: not list(temporary.iterdir()) and not _processes(mark), END_S)
 
 
 def _read(terminal: int, enough: Callable[[str], bool], patience_s: float) -> str:
@@ -283,14 +284,6 @@ def _processes(mark: str) -> list[str]:
                 if mark.encode() in (entry / "environ").read_bytes():
                     found.append(entry.name)
     return found
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    """What the kernel clears away may take a moment."""
-    end = time.monotonic() + END_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_where_stderr_is_no_terminal_there_is_a_line_now_and_then(

@@ -5,16 +5,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import needs
+from tests.conftest import needs, until
 from tests.emulate import rights
-from tests.emulate.conftest import PATIENCE_S
 from tests.emulate.outside import MACHINE, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
 from tests.emulate.test_kills import kill_at_one_blow, pids_of
@@ -134,7 +132,7 @@ def test_a_phone_gets_addresses_and_reaches_the_world_through_the_link_and_nothi
         assert f"device a-phone: {address}\n" in _until(process, "device")
         # A handshake and at least one more round trip of 80 ms.
         for url in (f"http://{SERVER}/file", f"http://[{SERVER_V6}]/file"):
-            _wait_for_ipv6(phone)
+            until(lambda: re.search(r"inet6 fd61\S+ scope global (?!tentative)", phone.run("ip", "-6", "address")))
             size, seconds = phone.run("sh", "-c", f"{TAKEN} -g '{url}'").split()
             assert (int(size), float(seconds) >= 0.16) == (OCTETS, True)
         trip = re.search(r"time=([0-9.]+) ms", phone.run("ping", "-n", "-c", "1", SERVER))
@@ -146,13 +144,6 @@ def test_a_phone_gets_addresses_and_reaches_the_world_through_the_link_and_nothi
     assert machine.becomes(before)
     # It has said that it is a router no more.
     assert "default" not in phone.run("ip", "-6", "route")
-
-
-def _wait_for_ipv6(phone: Phone) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not re.search(r"inet6 fd61\S+ scope global (?!tentative)", phone.run("ip", "-6", "address")):
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 #: Counts datagrams until none has come for a while.

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import airloom
-from tests.conftest import needs
+from tests.conftest import needs, until
 from tests.proxies.running import Proxy, Server, connect, receive, reset, server, serving, stop
 
 Answer = Callable[[socket.socket, str, bytes], None]
@@ -239,11 +239,7 @@ def test_a_thousand_idle_and_five_hundred_slow_clients_hinder_nobody_and_hold_li
     idle = [connect(proxy.address) for _ in range(1000)]
     slow = [connect(proxy.address) for _ in range(500)]
     try:
-        for _ in range(600):
-            if proxy.number("airloom_http_cache_clients") == 1500:
-                break
-            time.sleep(0.1)
-        assert proxy.number("airloom_http_cache_clients") == 1500
+        until(lambda: proxy.number("airloom_http_cache_clients") == 1500)
         for number, client in enumerate(slow):
             if number % 2:
                 client.sendall(b"GET http://127.0.0.1/ HT")
@@ -252,11 +248,8 @@ def test_a_thousand_idle_and_five_hundred_slow_clients_hinder_nobody_and_hold_li
         assert ask(proxy, origin, "/fine").endswith(b"fine")
         # Half a head is told so; an answer that nobody takes ends with a reset.
         assert receive(slow[1]).startswith(b"HTTP/1.1 408 ")
-        for _ in range(600):
-            if proxy.number("airloom_http_cache_clients") <= 1000:
-                break
-            time.sleep(0.1)
-        assert proxy.number("airloom_http_cache_clients") <= 1000, "those that wait for nothing stay"
+        # Those that wait for nothing stay.
+        until(lambda: proxy.number("airloom_http_cache_clients") <= 1000)
         assert proxy.number("airloom_http_cache_kept_octets") <= 1_000_000
         assert ask(proxy, origin, "/fine").endswith(b"fine")
         status = subprocess.run(
@@ -316,10 +309,7 @@ def test_connections_to_servers_that_are_over_take_no_descriptors() -> None:
         for number in range(20):
             assert ask(proxy, origin, f"/{number}").endswith(f"/{number}".encode())
         assert origin.connections == 20
-        until = time.monotonic() + 60
-        while len(list(descriptors.iterdir())) > before:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(lambda: len(list(descriptors.iterdir())) <= before)
 
 
 def test_it_stops_at_once_when_connections_alone_are_left() -> None:

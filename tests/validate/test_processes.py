@@ -11,6 +11,7 @@ import pytest
 
 from airloom.errors import RunError
 from airloom.validate.processes import Processes
+from tests.conftest import until
 
 
 def test_tasks_are_called_and_what_ends_a_process_is_that_tasks_failure() -> None:
@@ -65,7 +66,4 @@ os.kill(os.getpid(), 9)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ended.returncode == -signal.SIGKILL
-    until = time.monotonic() + 30
-    while os.path.exists(f"/proc/{int(ended.stdout)}"):
-        assert time.monotonic() < until, "the worker is still there"
-        time.sleep(0.05)
+    until(lambda: not os.path.exists(f"/proc/{int(ended.stdout)}"))

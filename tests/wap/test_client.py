@@ -15,6 +15,7 @@ import pytest
 from airloom.wap import Reply, parse_gateway
 from airloom.wap.service import Indication, Loading, parse
 from tests.cli.shell import airloom
+from tests.conftest import until
 from tests.wap.gateway import Liar, serving
 
 
@@ -98,9 +99,7 @@ def test_ctrl_c_stops_a_request_and_the_browser_asks_on() -> None:
             assert program.stdin
             program.stdin.write(f"g {origin.url}/silent\n")
             program.stdin.flush()
-            end = time.monotonic() + 60
-            while "/silent" not in origin.asked and time.monotonic() < end:
-                time.sleep(0.05)
+            until(lambda: "/silent" in origin.asked)
             program.send_signal(signal.SIGINT)
             # Longer than the program takes to raise a signal again that got lost.
             time.sleep(0.6)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -25,7 +25,7 @@ from airloom.wap.pap import ACCEPTED, Initiator, Method, PapError, Status, notif
 from airloom.wap.receiver import MOST_OF_A_HOST, Receiver
 from airloom.wap.service import INDICATION_TYPE, LOADING_TYPE, Indication, Loading, parse
 from tests.cli.shell import airloom
-from tests.conftest import needs
+from tests.conftest import needs, until
 from tests.wap.gateway import Gateway, Liar, serving
 from tests.wireshark import BROKEN, frames
 
@@ -44,14 +44,6 @@ def gateway() -> Iterator[Gateway]:
 @pytest.fixture
 def initiator(gateway: Gateway) -> Initiator:
     return Initiator(gateway.push)
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Waits for something that comes, without saying how soon."""
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def delivered(initiator: Initiator, push_id: str) -> Status:
@@ -211,7 +203,7 @@ def test_initiators_are_told_of_the_end(initiator: Initiator) -> None:
     try:
         address = f"http://127.0.0.1:{server.server_port}/told"
         sent = initiator.push("127.92.3.5", "x", "text/plain", notify=address)
-        until(lambda: bool(heard))
+        until(lambda: heard)
         assert heard[0][:3] == (sent.push_id, "delivered", 1000)
     finally:
         server.shutdown()
