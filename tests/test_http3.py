@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import re
 import select
 import signal
 import socket
@@ -22,7 +21,7 @@ import pytest
 from airloom import http3
 from airloom._core import hq_get
 from airloom.errors import RunError, UsageError
-from tests.cli.shell import inside
+from tests.cli.shell import inside, serves
 from tests.conftest import needs
 
 PEER = Path(__file__).parent.parent / "conformance" / "http3_peers" / "aioquic_peer.py"
@@ -47,18 +46,10 @@ def folder(tmp_path: Path) -> Path:
 @contextmanager
 def serving(folder: Path, *words: str) -> Iterator[str]:
     """`airloom serve h3` on a port of its own; ended by Ctrl-C."""
-    command = [*AIRLOOM, "serve", "h3", str(folder), "--listen", "127.0.0.1:0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            said = process.stdout.readline()
-            found = re.fullmatch(r"listening on (127\.0\.0\.1:\d+)\n", said)
-            assert found, (said, process.stderr and process.stderr.read())
-            yield found[1]
-        finally:
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-        assert process.returncode == 0, said
+    says = r"listening on (127\.0\.0\.1:\d+)\n"
+    with serves(says, "h3", folder, "--listen", "127.0.0.1:0", *words) as (found, process):
+        yield found[1]
+    assert process.returncode == 0, process.communicate()
 
 
 def test_files_arrive_whole_and_what_is_not_there_is_not_found(folder: Path, tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 import io
 import os
+import re
+import signal
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +31,22 @@ def airloom(*arguments: str | Path, **environment: str) -> Done:
         env={**os.environ, **environment},
     )
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def serves(says: str, *arguments: str | Path) -> Iterator[tuple[re.Match[str], subprocess.Popen[str]]]:
+    """`airloom serve` in a process of its own, since it said this; ended by Ctrl-C."""
+    command = [sys.executable, "-m", "airloom", "serve", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            said = process.stdout.readline()
+            found = re.fullmatch(says, said)
+            assert found, (said, process.stderr and process.stderr.read())
+            yield found, process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
 
 
 def inside(*arguments: str | Path) -> Done:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import resource
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
+
+from tests.cli.shell import serves
 
 # Both ends of thousands of connections are in the process of the tests.
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -42,18 +42,9 @@ class Proxy(NamedTuple):
 @contextmanager
 def serving(what: str, *words: str) -> Iterator[Proxy]:
     """`airloom serve WHAT` on a port of its own; ended by Ctrl-C."""
-    command = [sys.executable, "-m", "airloom", "serve", what, "--listen", "127.0.0.1:0"]
-    command += ["--metrics", "127.0.0.1:0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            said = process.stdout.readline()
-            found = re.fullmatch(r"listening on (\S+):(\d+) .*, numbers at (\S+)\n", said)
-            assert found, (said, process.stderr and process.stderr.read())
-            yield Proxy(found[1], int(found[2]), found[3], process)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+    options = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]
+    with serves(r"listening on (\S+):(\d+) .*, numbers at (\S+)\n", what, *options, *words) as (found, process):
+        yield Proxy(found[1], int(found[2]), found[3], process)
 
 
 class Server:

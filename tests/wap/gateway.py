@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import re
-import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
+
+from tests.cli.shell import serves
 
 #: A web page, for the conversion.
 PAGE = b"<html><head><title>T</title></head><body><h1>Head</h1><p>One <a href='/x'>link</a>.</p></body></html>"
@@ -42,20 +42,11 @@ class Gateway(NamedTuple):
 def serving(*words: str) -> Iterator[Gateway]:
     """`airloom serve wap-gateway` on ports of its own, with origins on loopback allowed; ended by Ctrl-C."""
     any_port = "127.0.0.1:0"
-    command = [sys.executable, "-m", "airloom", "serve", "wap-gateway", "--listen", any_port]
-    command += ["--connectionless", any_port, "--metrics", any_port, "--no-log", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            said = process.stdout.readline()
-            places = r"listening on (\S+) for sessions, on (\S+) for single requests"
-            places += r"(?:, for pushes at (\S+))?, numbers at (\S+)\n"
-            found = re.fullmatch(places, said)
-            assert found, (said, process.stderr and process.stderr.read())
-            yield Gateway(found[1], found[2], found[4], found[3] or "", process)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+    options = ["--listen", any_port, "--connectionless", any_port, "--metrics", any_port, "--no-log"]
+    places = r"listening on (\S+) for sessions, on (\S+) for single requests"
+    places += r"(?:, for pushes at (\S+))?, numbers at (\S+)\n"
+    with serves(places, "wap-gateway", *options, *words) as (found, process):
+        yield Gateway(found[1], found[2], found[4], found[3] or "", process)
 
 
 def text_of(size: int) -> bytes:
