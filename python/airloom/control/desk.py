@@ -16,8 +16,8 @@ _OVER_S = 1.0
 _EVERY_S = 0.2
 #: Between a link and what may go wrong on it; no name of a link has a dot.
 _FAULTS = ".faults."
-#: Rows that have a key: `1` to `9`.
-_KEYS = 9
+#: Of the first rows.
+_KEYS = "123456789"
 
 
 class Row(NamedTuple):
@@ -115,7 +115,7 @@ def _rows(before: list[Condition], now: list[Condition], elapsed_s: float) -> li
     then = {condition.target: condition for condition in before}
     # Keys are for what has no parts of its own: the circuits, not their bundle.
     parents = {target.rpartition(".member.")[0] for target in (c.target for c in now)}
-    keys = iter("123456789"[:_KEYS])
+    keys = iter(_KEYS)
     rows = []
     for condition in now:
         old = then.get(condition.target, condition)
