@@ -140,9 +140,8 @@ impl Client {
         ConfigError::when(config.size.0 == 0, "size", "must be at least 1B")?;
         ConfigError::when(config.timeout.is_zero(), "timeout", "replies take time")?;
         let name = config.file.clone().unwrap_or_else(|| config.size.0.to_string());
-        if name.is_empty() || name.len() > 255 || name.contains(['\r', '\n']) {
-            return Err(ConfigError::at("file", "a name has 1 to 255 octets in one line"));
-        }
+        let is_none = name.is_empty() || name.len() > 255 || name.contains(['\r', '\n']);
+        ConfigError::when(is_none, "file", "a name has 1 to 255 octets in one line")?;
         Ok(Client {
             begin: Some(Instant::ZERO + config.start + delay),
             to,

@@ -28,10 +28,9 @@ impl Server {
         ConfigError::when(config.passive_ports == 0, "passive_ports", "at least one")?;
         let last = config.passive_port.checked_add(config.passive_ports - 1);
         let range = last.map(|last| config.passive_port..=last);
-        if config.passive_port == 0 || range.is_none_or(|range| range.contains(&config.port)) {
-            let message = "the ports from here on are from 1 to 65535, without that of control connections";
-            return Err(ConfigError::at("passive_port", message));
-        }
+        let is_wrong = config.passive_port == 0 || range.is_none_or(|range| range.contains(&config.port));
+        let message = "the ports from here on are from 1 to 65535, without that of control connections";
+        ConfigError::when(is_wrong, "passive_port", message)?;
         ConfigError::when(config.timeout.is_zero(), "timeout", "commands take time")?;
         Ok(Server {
             shared: Shared::new(config),

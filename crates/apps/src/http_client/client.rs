@@ -95,28 +95,20 @@ impl Client {
         if let Some((key, _)) = numbers.iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::at(key, "must be at least 1"));
         }
-        if config.pipeline > 1 && (config.http != Http::Http11 || !config.keep_alive) {
-            let message = "pipelining needs http = \"1.1\" and keep_alive = true";
-            return Err(ConfigError::at("pipeline", message));
-        }
-        if !config.visit.is_empty() && config.page_set.is_none() {
-            return Err(ConfigError::at("visit", "these are pages of a set: give `page_set`"));
-        }
+        let cannot = config.pipeline > 1 && (config.http != Http::Http11 || !config.keep_alive);
+        let message = "pipelining needs http = \"1.1\" and keep_alive = true";
+        ConfigError::when(cannot, "pipeline", message)?;
+        let has_no_set = !config.visit.is_empty() && config.page_set.is_none();
+        ConfigError::when(has_no_set, "visit", "these are pages of a set: give `page_set`")?;
         net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
-        if config.http == Http::Http2 && config.proxy.is_some() && config.tls.is_none() {
-            return Err(ConfigError::at("proxy", "HTTP/2 passes a proxy over TLS only"));
-        }
+        let is_clear = config.http == Http::Http2 && config.proxy.is_some() && config.tls.is_none();
+        ConfigError::when(is_clear, "proxy", "HTTP/2 passes a proxy over TLS only")?;
         if let Some(tls) = &config.tls {
             tls.check()?;
         }
-        if config.http == Http::Http3 {
-            let refused = [("tls", config.tls.is_some()), ("proxy", config.proxy.is_some())];
-            if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
-                return Err(ConfigError::at(
-                    key,
-                    "HTTP/3 goes over QUIC, which has its own TLS and passes no proxy",
-                ));
-            }
+        for (key, given) in [("tls", config.tls.is_some()), ("proxy", config.proxy.is_some())] {
+            let message = "HTTP/3 goes over QUIC, which has its own TLS and passes no proxy";
+            ConfigError::when(given && config.http == Http::Http3, key, message)?;
         }
         if config.alt_svc != Follow::Off {
             //= RFC 7838 (2.1): whoever answers elsewhere has to show that it is who is meant.
@@ -125,9 +117,8 @@ impl Client {
             ConfigError::when(!speaks || config.tls.is_none() || config.proxy.is_some(), "alt_svc", message)?;
         }
         ConfigError::when(config.timeout.is_zero(), "timeout", "must be above 0s")?;
-        if config.request.is_some_and(|n| n.0 > 16_000) {
-            return Err(ConfigError::at("request", "servers take at most 16kB of request head"));
-        }
+        let is_long = config.request.is_some_and(|n| n.0 > 16_000);
+        ConfigError::when(is_long, "request", "servers take at most 16kB of request head")?;
         let plan = Plan::new(&config.list(), stream)?;
         //= RFC 8470 (4): what cannot be repeated is not sent early.
         let sends_early = config.tls.as_ref().is_some_and(|tls| tls.early_data);

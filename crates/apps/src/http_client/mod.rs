@@ -248,9 +248,8 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let server = config.server.clone().or_else(|| parts.far_end.map(str::to_owned));
     let places = Whereabouts { server: server.as_deref(), host: parts.host, resolve: parts.resolve };
     let is_able = parts.transports.first() != Some(&"quic") && parts.transports.contains(&"quic");
-    if config.alt_svc != Follow::Off && !is_able {
-        return Err(ConfigError::at("alt_svc", "needs a host with transport = [\"tcp\", \"quic\"]"));
-    }
+    let message = "needs a host with transport = [\"tcp\", \"quic\"]";
+    ConfigError::when(config.alt_svc != Follow::Off && !is_able, "alt_svc", message)?;
     let (tls, http) = (config.tls.clone(), config.http);
     let client = Client::new(config, &places, |name| parts.stream(name))?;
     Ok(match tls {

@@ -192,9 +192,8 @@ impl Config {
 /// Builds the server from its table.
 pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
     let config: Config = airloom_base::config::read(value)?;
-    if config.http3 && !parts.transports.contains(&"quic") {
-        return Err(ConfigError::at("http3", "needs a host with transport = [\"tcp\", \"quic\"]"));
-    }
+    let is_unable = config.http3 && !parts.transports.contains(&"quic");
+    ConfigError::when(is_unable, "http3", "needs a host with transport = [\"tcp\", \"quic\"]")?;
     let (tls, http) = (config.tls.clone(), config.http);
     let server = Server::new(config)?;
     Ok(match tls {

@@ -34,28 +34,21 @@ impl Server {
         ConfigError::when(config.chunk.0 == 0, "chunk", "must be at least 1B")?;
         if let Some(tls) = &config.tls {
             tls.check()?;
-            if config.http == Http::Http3 {
-                return Err(ConfigError::at("tls", "HTTP/3 goes over QUIC, which has its own TLS"));
-            }
+            let message = "HTTP/3 goes over QUIC, which has its own TLS";
+            ConfigError::when(config.http == Http::Http3, "tls", message)?;
         }
-        if config.http3 && (config.http == Http::Http3 || config.tls.is_none()) {
-            let message = "HTTP/3 beside what is spoken over TCP: needs `tls`, and http = \"1.1\" or \"2\"";
-            return Err(ConfigError::at("http3", message));
-        }
-        if let Some(value) = config.alt_svc.as_ref().filter(|value| !value.is_empty())
-            && alt_svc::parse([value.as_bytes()].into_iter()).is_none()
-        {
-            return Err(ConfigError::at(
-                "alt_svc",
-                "is not a value of the field Alt-Svc, such as 'h3=\":443\"; ma=3600'",
-            ));
-        }
+        let is_alone = config.http3 && (config.http == Http::Http3 || config.tls.is_none());
+        let message = "HTTP/3 beside what is spoken over TCP: needs `tls`, and http = \"1.1\" or \"2\"";
+        ConfigError::when(is_alone, "http3", message)?;
+        let said = config.alt_svc.as_ref().filter(|value| !value.is_empty());
+        let is_none = said.is_some_and(|value| alt_svc::parse([value.as_bytes()].into_iter()).is_none());
+        let message = "is not a value of the field Alt-Svc, such as 'h3=\":443\"; ma=3600'";
+        ConfigError::when(is_none, "alt_svc", message)?;
         ConfigError::when(config.h2_streams == 0, "h2_streams", "must be at least 1")?;
         net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
         ConfigError::when(config.max_requests == Some(0), "max_requests", "must be at least 1")?;
-        if config.response.is_some_and(|n| n.0 > 16_000) {
-            return Err(ConfigError::at("response", "clients take at most 16kB of response head"));
-        }
+        let is_long = config.response.is_some_and(|n| n.0 > 16_000);
+        ConfigError::when(is_long, "response", "clients take at most 16kB of response head")?;
         if let Some(path) = config.objects.keys().find(|path| !path.starts_with('/')) {
             let message = format!("`{path}` is not a path: it must begin with /");
             return Err(ConfigError { path: vec!["objects".into(), path.clone()], message });

@@ -505,14 +505,11 @@ pub(crate) fn check_windows(stream: Octets, connection: Octets) -> Result<(), Co
     const MOST: u64 = 0x7fff_ffff;
     // With less, window updates are so large a part of what is sent that a server takes them for a flood.
     const LEAST: u64 = 1_000;
-    if !(LEAST..=MOST).contains(&stream.0) {
-        return Err(ConfigError::at("h2_stream_window", "must be 1000B to 2147483647B"));
-    }
+    let is_wrong = !(LEAST..=MOST).contains(&stream.0);
+    ConfigError::when(is_wrong, "h2_stream_window", "must be 1000B to 2147483647B")?;
     //= RFC 9113 (6.9.2): the window of a connection begins with 65,535 octets and can only grow.
-    if !(65_535..=MOST).contains(&connection.0) {
-        return Err(ConfigError::at("h2_conn_window", "must be 65535B to 2147483647B"));
-    }
-    Ok(())
+    let is_wrong = !(65_535..=MOST).contains(&connection.0);
+    ConfigError::when(is_wrong, "h2_conn_window", "must be 65535B to 2147483647B")
 }
 
 #[cfg(test)]

@@ -193,6 +193,5 @@ fn check(list: &List) -> Result<(), ConfigError> {
             return Err(ConfigError::at(key, message));
         }
     }
-    ConfigError::when(list.pages.iter().any(Vec::is_empty), "pages", "a page has at least one object")?;
-    Ok(())
+    ConfigError::when(list.pages.iter().any(Vec::is_empty), "pages", "a page has at least one object")
 }

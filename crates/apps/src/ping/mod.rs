@@ -107,22 +107,15 @@ impl Ping {
     /// An application that has not begun.
     pub fn new(config: Config, to: IpAddr) -> Result<Self, ConfigError> {
         ConfigError::when(config.count == 0, "count", "must be at least 1")?;
-        if config.size.0 > MAX_SIZE {
-            return Err(ConfigError::at("size", format!("{} does not fit one datagram", config.size)));
-        }
-        if config.over == Over::Datagrams && config.size.0 < NUMBER as u64 {
-            return Err(ConfigError::at(
-                "size",
-                format!("must be at least {NUMBER}B: a request has a number"),
-            ));
-        }
+        let message = format!("{} does not fit one datagram", config.size);
+        ConfigError::when(config.size.0 > MAX_SIZE, "size", message)?;
+        let has_no_room = config.over == Over::Datagrams && config.size.0 < NUMBER as u64;
+        let message = format!("must be at least {NUMBER}B: a request has a number");
+        ConfigError::when(has_no_room, "size", message)?;
         // Sequence numbers have 16 bits: more requests on their way could not be told apart.
-        if config.interval * 65_535 < config.timeout && config.count > 65_535 {
-            return Err(ConfigError::at(
-                "interval",
-                "too short for this timeout: sequence numbers would repeat",
-            ));
-        }
+        let would_repeat = config.interval * 65_535 < config.timeout && config.count > 65_535;
+        let message = "too short for this timeout: sequence numbers would repeat";
+        ConfigError::when(would_repeat, "interval", message)?;
         Ok(Ping {
             to,
             next: Some(Instant::ZERO + config.start),

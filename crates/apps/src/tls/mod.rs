@@ -106,12 +106,10 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the key, below `tls`.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let error = |key: &str, message: &str| {
-            Err(ConfigError { path: vec!["tls".into(), key.into()], message: message.into() })
+        let refuse = |is_wrong: bool, key: &str, message: &str| {
+            ConfigError::when(is_wrong, key, message).map_err(|error| error.below("tls"))
         };
-        if !(1..=record::MOST as u64).contains(&self.record.0) {
-            return error("record", "must be 1B to 16384B");
-        }
+        refuse(!(1..=record::MOST as u64).contains(&self.record.0), "record", "must be 1B to 16384B")?;
         let sizes = [
             ("client_hello", self.client_hello, 16_000),
             ("certificates", self.certificates, 60_000),
@@ -121,17 +119,13 @@ impl Config {
             ("ticket", self.ticket, 16_000),
         ];
         for (key, size, most) in sizes {
-            if size.is_some_and(|size| size.0 > most) {
-                return error(key, &format!("must be at most {most}B"));
-            }
+            refuse(size.is_some_and(|size| size.0 > most), key, &format!("must be at most {most}B"))?;
         }
         // RFC 7905 has no suite for that, in TLS 1.2, which the other end may speak.
-        if self.cipher == Some(Cipher::Chacha20) && sizes::Sizes::of(self).server_key_exchange == 0 {
-            return error("cipher", "\"chacha20\" needs a server_key_exchange");
-        }
-        if self.early_data && self.version == Version::Tls12 {
-            return error("early_data", "needs version = \"1.3\"");
-        }
-        Ok(())
+        let encrypts = sizes::Sizes::of(self).server_key_exchange == 0;
+        let has_no_suite = self.cipher == Some(Cipher::Chacha20) && encrypts;
+        refuse(has_no_suite, "cipher", "\"chacha20\" needs a server_key_exchange")?;
+        let is_old = self.version == Version::Tls12;
+        refuse(self.early_data && is_old, "early_data", "needs version = \"1.3\"")
     }
 }

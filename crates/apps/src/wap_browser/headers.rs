@@ -37,9 +37,8 @@ pub(super) fn block(
         Encoder::new(version).header(name, value, &mut octets).map_err(wrong)?;
     }
     let least = least.map_or(0, |n| n.0);
-    if least > MOST || octets.len() as u64 > MOST {
-        return Err(ConfigError::at(key, format!("at most {MOST} octets of headers")));
-    }
+    let is_long = least > MOST || octets.len() as u64 > MOST;
+    ConfigError::when(is_long, key, format!("at most {MOST} octets of headers"))?;
     if let Some(short) = (least as usize).checked_sub(octets.len()).filter(|short| *short > 0) {
         octets.extend_from_slice(PADDING);
         // The value and its NUL.

@@ -104,29 +104,17 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the key, below `wtls`.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let error = |key: &str, message: &str| {
-            Err(ConfigError { path: vec!["wtls".into(), key.into()], message: message.into() })
+        let refuse = |is_wrong: bool, key: &str, message: &str| {
+            ConfigError::when(is_wrong, key, message).map_err(|error| error.below("wtls"))
         };
-        if self.certificate.0 > 1_200 {
-            // A flight is one datagram.
-            return error("certificate", "must be at most 1200B");
-        }
-        if self.certificate.0 < 64 {
-            return error("certificate", "must be at least 64B");
-        }
-        if !(16..=512).contains(&self.key.0) {
-            return error("key", "must be 16B to 512B");
-        }
-        if self.mac > 20 {
-            return error("mac", "must be 0 to 20");
-        }
-        if !(1..=16).contains(&self.block) {
-            return error("block", "must be 1 to 16");
-        }
+        // A flight is one datagram.
+        refuse(self.certificate.0 > 1_200, "certificate", "must be at most 1200B")?;
+        refuse(self.certificate.0 < 64, "certificate", "must be at least 64B")?;
+        refuse(!(16..=512).contains(&self.key.0), "key", "must be 16B to 512B")?;
+        refuse(self.mac > 20, "mac", "must be 0 to 20")?;
+        refuse(!(1..=16).contains(&self.block), "block", "must be 1 to 16")?;
         for (key, time) in [("idle", self.idle), ("repeat_after", self.repeat_after)] {
-            if time.is_zero() {
-                return error(key, "must be above 0s");
-            }
+            refuse(time.is_zero(), key, "must be above 0s")?;
         }
         Ok(())
     }
