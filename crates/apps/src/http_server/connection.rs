@@ -94,12 +94,7 @@ impl Connection {
                     Ok(None) => return,
                     Err(error) => {
                         call.counters.malformed += 1;
-                        self.state = State::Answering(Response::error(
-                            call.config,
-                            error.status(),
-                            After::Close,
-                            None,
-                        ));
+                        self.state = State::Answering(Response::error(call.config, error.status()));
                     }
                 },
                 State::Thinking(_) => return,
@@ -214,7 +209,7 @@ impl Served for Connection {
             State::Reading if self.reader.is_between_messages() => self.hang_up(call),
             State::Reading | State::Discarding(_) => {
                 call.counters.timeouts += 1;
-                self.state = State::Answering(Response::error(call.config, 408, After::Close, None));
+                self.state = State::Answering(Response::error(call.config, 408));
             }
             State::Answering(_) => {
                 call.counters.timeouts += 1;

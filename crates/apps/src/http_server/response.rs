@@ -21,6 +21,7 @@ pub(super) enum After {
 }
 
 /// A response, as much of it as is not written yet. Its memory does not depend on the size of the object.
+#[derive(Default)]
 pub(super) struct Response {
     outgoing: Outgoing,
     chunks: Option<Chunks>,
@@ -94,14 +95,9 @@ impl Response {
         }
     }
 
-    /// An error with a line of text; `request` is missing if it could not be read.
-    pub(super) fn error(
-        config: &Config,
-        status: u16,
-        after: After,
-        request: Option<&RequestHead>,
-    ) -> Response {
-        Response::text(config, status, "text/plain", line(status), after, request)
+    /// An error with a line of text, to a request that could not be read.
+    pub(super) fn error(config: &Config, status: u16) -> Response {
+        Response::text(config, status, "text/plain", line(status), After::Close, None)
     }
 
     fn text(
@@ -125,14 +121,7 @@ impl Response {
         }
         let text = if bodiless { 0 } else { text.len() };
         let close = after == After::Close;
-        Response {
-            outgoing: Outgoing::new(octets.into(), 0, 0),
-            chunks: None,
-            close,
-            status,
-            text,
-            apart: false,
-        }
+        Response { outgoing: Outgoing::new(octets.into(), 0, 0), close, status, text, ..Response::default() }
     }
 
     fn object(
@@ -165,11 +154,9 @@ impl Response {
         if request.method == Method::Head {
             return Response {
                 outgoing: Outgoing::new(octets, 0, 0),
-                chunks: None,
                 close,
                 status: 200,
-                text: 0,
-                apart: false,
+                ..Response::default()
             };
         }
         // Chunks of SCTP are looked at one by one: in octets of any value readers of captures find header lines.
