@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::Config;
 use super::connection::Connection;
-use super::response::content;
+use super::response::{content, pad};
 use super::served::{Call, LINGER, Served, Then};
 use super::site::Object;
 use crate::net::{End, Happened, UnderWay};
@@ -283,18 +283,5 @@ impl Served for Multiplexed {
 
     fn deadline(&self) -> Instant {
         self.thinking.first().map_or(self.patience, |(at, _)| self.patience.min(*at))
-    }
-}
-
-/// Makes the head as long as asked for, by what it would be in HTTP/1.1.
-fn pad(fields: &mut Fields, status: u16, config: &Config) {
-    let Some(wanted) = config.response else { return };
-    let reason = airloom_content::http::message::reason(status).into();
-    let head = ResponseHead { version: Version::Http11, status, reason, fields: fields.clone() };
-    let mut octets = Vec::new();
-    head.emit(&mut octets);
-    if let Some(short) = (wanted.0 as usize).checked_sub(octets.len()).filter(|short| *short > 0) {
-        // "X-Padding: " and its line end are 13 octets.
-        fields.push("X-Padding", "p".repeat(short.saturating_sub(13).max(1)));
     }
 }

@@ -225,15 +225,21 @@ fn head(
         After::Keep if is_old => fields.push("Connection", "keep-alive"),
         After::Keep | After::Lasts => {}
     }
+    pad(&mut fields, status, config);
     let mut octets = Vec::with_capacity(160);
-    let mut head = ResponseHead { version, status, reason: reason(status).into(), fields };
-    head.emit(&mut octets);
-    let wanted = config.response.map_or(0, |n| n.0 as usize);
-    if let Some(short) = wanted.checked_sub(octets.len()).filter(|short| *short > 0) {
-        // "X-Padding: " and its line end are 13 octets.
-        head.fields.push("X-Padding", "p".repeat(short.saturating_sub(13).max(1)));
-        octets.clear();
-        head.emit(&mut octets);
-    }
+    ResponseHead { version, status, reason: reason(status).into(), fields }.emit(&mut octets);
     octets
+}
+
+/// Makes the head as long as asked for, by what it would be in HTTP/1.1.
+pub(super) fn pad(fields: &mut Fields, status: u16, config: &Config) {
+    let Some(wanted) = config.response else { return };
+    let reason = reason(status).into();
+    let head = ResponseHead { version: Version::Http11, status, reason, fields: fields.clone() };
+    let mut octets = Vec::new();
+    head.emit(&mut octets);
+    if let Some(short) = (wanted.0 as usize).checked_sub(octets.len()).filter(|short| *short > 0) {
+        // "X-Padding: " and its line end are 13 octets.
+        fields.push("X-Padding", "p".repeat(short.saturating_sub(13).max(1)));
+    }
 }
