@@ -139,24 +139,21 @@ impl Client {
 
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         while let Some(subflow) = self.subflows.get_mut(socket) {
-            let (chunk, left) = match &mut subflow.coming {
-                Some((chunk, left)) => (*chunk, left),
-                None => {
-                    let Some(header) = subflow.header.read(|most| net.read(cx, socket, most)) else { break };
-                    let chunk = Chunk::parse(&header);
-                    if !self.may_come(chunk) {
-                        return self.break_off(cx, net, socket);
-                    }
-                    let Some(subflow) = self.subflows.get_mut(socket) else { break };
-                    let coming = subflow.coming.insert((chunk, chunk.len));
-                    (chunk, &mut coming.1)
+            let Some((chunk, left)) = &mut subflow.coming else {
+                let Some(header) = subflow.header.read(|most| net.read(cx, socket, most)) else { break };
+                let chunk = Chunk::parse(&header);
+                subflow.coming = Some((chunk, chunk.len));
+                if !self.may_come(chunk) {
+                    return self.break_off(cx, net, socket);
                 }
+                continue;
             };
             while *left > 0 {
                 let Some(body) = net.read(cx, socket, *left as usize) else { return };
                 *left -= (body.len() as u32).min(*left);
             }
-            subflow_done(&mut self.subflows, socket);
+            let chunk = *chunk;
+            subflow.coming = None;
             self.take(cx.now, chunk);
             self.acknowledge(cx, net, socket, chunk);
             if self.below == self.hello.size && self.end.is_none() {
@@ -228,13 +225,6 @@ impl Client {
             self.failed = true;
             self.longest_pause = self.longest_pause.max(now.since(self.moved));
         }
-    }
-}
-
-/// The chunk that was coming over a subflow has come.
-fn subflow_done(subflows: &mut Connections<Subflow>, socket: SocketId) {
-    if let Some(subflow) = subflows.get_mut(socket) {
-        subflow.coming = None;
     }
 }
 
