@@ -1,5 +1,7 @@
 //! What is said: a hello, chunks and acknowledgements. Numbers begin with their most significant octet.
 
+use bytes::Buf;
+
 /// First octets of a hello.
 const MAGIC: [u8; 4] = *b"STRP";
 
@@ -29,14 +31,6 @@ pub struct Acknowledgement {
     pub offset: u64,
 }
 
-fn u64_at(octets: &[u8], at: usize) -> u64 {
-    octets[at..at + 8].iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
-}
-
-fn u32_at(octets: &[u8], at: usize) -> u32 {
-    octets[at..at + 4].iter().fold(0, |number, octet| number << 8 | u32::from(*octet))
-}
-
 impl Hello {
     pub const LEN: usize = 24;
 
@@ -51,8 +45,8 @@ impl Hello {
 
     /// `None` if it is none.
     pub fn parse(octets: &[u8; Self::LEN]) -> Option<Hello> {
-        let hello =
-            Hello { transfer: u32_at(octets, 4), size: u64_at(octets, 8), window: u64_at(octets, 16) };
+        let mut rest = &octets[4..];
+        let hello = Hello { transfer: rest.get_u32(), size: rest.get_u64(), window: rest.get_u64() };
         (octets[..4] == MAGIC && hello.size > 0 && hello.window > 0).then_some(hello)
     }
 }
@@ -68,7 +62,8 @@ impl Chunk {
     }
 
     pub fn parse(octets: &[u8; Self::LEN]) -> Chunk {
-        Chunk { offset: u64_at(octets, 0), len: u32_at(octets, 8) }
+        let mut rest = &octets[..];
+        Chunk { offset: rest.get_u64(), len: rest.get_u32() }
     }
 
     /// Where the next one begins.
@@ -88,7 +83,8 @@ impl Acknowledgement {
     }
 
     pub fn parse(octets: &[u8; Self::LEN]) -> Acknowledgement {
-        Acknowledgement { below: u64_at(octets, 0), offset: u64_at(octets, 8) }
+        let mut rest = &octets[..];
+        Acknowledgement { below: rest.get_u64(), offset: rest.get_u64() }
     }
 }
 
