@@ -64,28 +64,17 @@ impl Connection {
     /// A connection that is being opened and will speak HTTP/2 or 3.
     pub(super) fn multiplexed(
         socket: SocketId,
-        (pool, flow): (usize, u32),
+        id: (usize, u32),
         http: Http,
         config: &Config,
         now: Instant,
     ) -> Self {
         Connection {
-            socket,
-            pool,
-            flow,
             http,
-            begun: now,
-            is_racing: false,
-            alternative: None,
-            is_tried: false,
-            asked: 0,
-            is_open: false,
             lanes: Vec::new(),
             multiplexed: Some(Box::new(Multiplexed::new(http, config))),
-            is_association: false,
-            completed: 0,
             persists: true,
-            deadline: now + config.timeout,
+            ..Connection::new(socket, id, None, config, now)
         }
     }
 
