@@ -462,11 +462,7 @@ impl App for Secured {
             return;
         }
         match event {
-            SocketEvent::Accepted { .. } => {
-                self.layer.add(socket, true, None);
-                self.layer.due.push_back((socket, event));
-            }
-            SocketEvent::Asked { .. } => {
+            SocketEvent::Accepted { .. } | SocketEvent::Asked { .. } => {
                 self.layer.add(socket, true, None);
                 self.layer.due.push_back((socket, event));
             }

@@ -129,22 +129,19 @@ impl RecordReader {
         let Some(how) = how.filter(|_| !is_13 || outer == content::DATA) else {
             return Ok(Some(Record { kind: outer, content }));
         };
-        let (kind, front, back) = match (how.version, how.cipher) {
+        let (front, back) = match (how.version, how.cipher) {
             (Version::Tls12, Cipher::CbcSha1) => {
                 let mut copy = content.clone();
                 drop(take(&mut copy, length.saturating_sub(1)));
                 let padding = join(&copy).first().copied().map_or(0, usize::from);
-                (outer, BLOCK, SHA1 + padding + 1)
+                (BLOCK, SHA1 + padding + 1)
             }
-            _ => {
-                let (front, back) = how.around(0);
-                (outer, front, back)
-            }
+            _ => how.around(0),
         };
         let inside = length.checked_sub(front + back).ok_or(Malformed)?;
         drop(take(&mut content, front));
         let inner = take(&mut content, inside);
-        let kind = if is_13 { join(&content).first().copied().ok_or(Malformed)? } else { kind };
+        let kind = if is_13 { join(&content).first().copied().ok_or(Malformed)? } else { outer };
         Ok(Some(Record { kind, content: inner }))
     }
 }
