@@ -122,7 +122,7 @@ pub struct Client {
 }
 
 /// Builds the client from its table.
-pub(super) fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
     let config: Config = airloom_base::config::read(value)?;
     let server = parts.server("server", config.server.as_deref())?;
     let delay = Duration::from_nanos(parts.stream("start").below(config.spread.as_nanos()));

@@ -37,7 +37,7 @@ mod shared;
 mod tests;
 mod wire;
 
-pub use client::{Client, Config};
+pub use client::{Client, Config, build as build_client};
 pub use server::Server;
 pub use shared::Config as ServerConfig;
 
@@ -52,11 +52,6 @@ const SOURCE: u32 = 0x6674_7020;
 
 /// How long an end waits for the other one.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// Builds a client from its table.
-pub fn build_client(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
-    client::build(value, parts)
-}
 
 /// Builds a server from its table.
 pub fn build_server(value: &Value, _: &AppParts) -> Result<Box<dyn App>, ConfigError> {
