@@ -48,7 +48,8 @@ pub(super) struct Connection {
     pub(super) used: bool,
     /// When to close it, if it waits for nothing.
     pub(super) idle_until: Option<Instant>,
-    opened: bool,
+    /// It was open.
+    pub(super) was_opened: bool,
     keep_alive: bool,
     /// Will it carry another exchange?
     #[getset(get_copy = "pub(super)")]
@@ -67,7 +68,7 @@ impl Connection {
             answered: false,
             used: false,
             idle_until: None,
-            opened: false,
+            was_opened: false,
             keep_alive,
             persists: keep_alive,
             reader: ResponseReader::new(Limits::default()),
@@ -97,18 +98,13 @@ impl Connection {
 
     /// It is open now.
     pub(super) fn opened(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.opened = true;
+        self.was_opened = true;
         self.write(cx, net);
-    }
-
-    /// Was it ever open?
-    pub(super) fn was_opened(&self) -> bool {
-        self.opened
     }
 
     /// Writes what there is room for.
     pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        while let Some(first) = self.unsent.front_mut().filter(|_| self.opened) {
+        while let Some(first) = self.unsent.front_mut().filter(|_| self.was_opened) {
             let taken = net.write(cx, self.socket, Body::Real(first.clone())).unwrap_or(0);
             first.advance(taken.min(first.len()));
             if !first.is_empty() {

@@ -188,8 +188,8 @@ impl Fetcher {
                 origin.waiting.push_front(Order { again: true, ..order });
             } else {
                 let why = match why {
-                    CloseReason::TimedOut if !connection.was_opened() => FetchError::TimedOut,
-                    _ if connection.was_opened() => FetchError::Broken,
+                    CloseReason::TimedOut if !connection.was_opened => FetchError::TimedOut,
+                    _ if connection.was_opened => FetchError::Broken,
                     _ => FetchError::Unreachable,
                 };
                 self.told.push_back((order.id, Fetched::Failed(why)));
