@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
 use airloom_content::http::alt_svc::{self, AltSvc};
 use airloom_content::http::message::{Method, RequestHead, ResponseHead};
-use airloom_content::http::v1::{
-    BodyLength, Error, Framing, Item, Limits, Receiver, ResponseReader, persists,
-};
+use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, ResponseReader, persists};
 use airloom_content::http::v2::Priority;
 use bytes::{Buf, Bytes};
 
@@ -187,7 +185,7 @@ impl Lane {
         match self.reader.finish() {
             Ok(None) => Progress::None,
             Ok(Some(item)) => self.item(cx, item).map_or(Progress::None, Progress::Complete),
-            Err(Error::Incomplete | _) => Progress::Broken,
+            Err(_) => Progress::Broken,
         }
     }
 
