@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use airloom_base::{Cx, Instant, SocketEvent, SocketId, Sockets};
 use airloom_content::http::{v2, v3};
+use delegate::delegate;
 
 use super::lane::{Exchange, Progress, Request};
 use super::{Config, Http};
@@ -63,24 +64,17 @@ impl Multiplexed {
         None
     }
 
-    /// What an event of the connection or of one of its streams does.
-    pub(super) fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        self.end.on(cx, net, socket, event);
-    }
-
-    /// Ends the connection.
-    pub(super) fn finish(&self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        self.end.finish(cx, net, socket);
-    }
-
-    /// Ends it at once.
-    pub(super) fn abort(&self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        self.end.abort(cx, net, socket);
-    }
-
-    /// Writes what there is room for.
-    pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        self.end.write(cx, net, socket);
+    delegate! {
+        to self.end {
+            /// What an event of the connection or of one of its streams does.
+            pub(super) fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent);
+            /// Ends the connection.
+            pub(super) fn finish(&self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId);
+            /// Ends it at once.
+            pub(super) fn abort(&self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId);
+            /// Writes what there is room for.
+            pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId);
+        }
     }
 
     /// Reads up to the end of the next response.
