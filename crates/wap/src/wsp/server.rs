@@ -144,6 +144,14 @@ enum Purpose {
     Push(SessionId),
 }
 
+impl Purpose {
+    fn session(self) -> SessionId {
+        match self {
+            Purpose::Opening(s) | Purpose::Request(s) | Purpose::Reply(s) | Purpose::Push(s) => s,
+        }
+    }
+}
+
 impl Session {
     /// Is another request one too many?
     fn exceeds_mor(&self) -> bool {
@@ -581,41 +589,24 @@ impl Server {
     /// A transaction is over, and counts no more.
     fn drop_purpose(&mut self, transaction: Transaction) -> Option<Purpose> {
         let purpose = self.purposes.remove(&transaction)?;
-        match purpose {
-            Purpose::Request(session) => {
-                if let Some(s) = self.sessions.get_mut(&session) {
-                    s.requests -= 1;
-                }
+        if let Some(s) = self.sessions.get_mut(&purpose.session()) {
+            match purpose {
+                Purpose::Opening(_) => {}
+                Purpose::Request(_) => s.requests -= 1,
+                Purpose::Reply(_) => s.replying -= 1,
+                Purpose::Push(_) => s.pushes -= 1,
             }
-            Purpose::Reply(session) => {
-                if let Some(s) = self.sessions.get_mut(&session) {
-                    s.replying -= 1;
-                }
-            }
-            Purpose::Push(session) => {
-                if let Some(s) = self.sessions.get_mut(&session) {
-                    s.pushes -= 1;
-                }
-            }
-            Purpose::Opening(_) => {}
         }
-        let (Purpose::Request(session)
-        | Purpose::Reply(session)
-        | Purpose::Push(session)
-        | Purpose::Opening(session)) = purpose;
-        self.rate(session);
+        self.rate(purpose.session());
         Some(purpose)
     }
 
     /// Aborts all that is outstanding in a session.
     fn end_transactions(&mut self, now: Instant, session: SessionId, reason: Reason, tell: bool) {
-        let of_session = |p: &Purpose| match p {
-            Purpose::Opening(s) | Purpose::Request(s) | Purpose::Reply(s) | Purpose::Push(s) => *s == session,
-        };
         let Some(peer) = self.sessions.get(&session).map(|s| s.peer) else { return };
         let of_peer = |role| {
             let [first, last] = [0, u16::MAX].map(|tid| Transaction { role, peer, tid });
-            self.purposes.range(first..=last).filter(|(_, p)| of_session(p)).map(|(t, p)| (*t, *p))
+            self.purposes.range(first..=last).filter(|(_, p)| p.session() == session).map(|(t, p)| (*t, *p))
         };
         let all: Vec<(Transaction, Purpose)> =
             of_peer(Role::Initiator).chain(of_peer(Role::Responder)).collect();
