@@ -45,10 +45,8 @@ pub(super) fn encode(value: &str, minor: u8, out: &mut Vec<u8>) -> Option<()> {
             let seconds = integer(&seconds)?;
             return write::with_length(out, |out| {
                 write::short(code as u8, out);
-                {
-                    write::integer(seconds, out);
-                    Some(())
-                }
+                write::integer(seconds, out);
+                Some(())
             });
         }
         (Value::Fields, Some(names)) => {

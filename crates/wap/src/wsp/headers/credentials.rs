@@ -24,10 +24,8 @@ pub(super) fn encode(value: &str, minor: u8, out: &mut Vec<u8>) -> Option<()> {
         return write::with_length(out, |out| {
             write::short(BASIC, out);
             write::text(user, out);
-            {
-                write::text(password, out);
-                Some(())
-            }
+            write::text(password, out);
+            Some(())
         });
     }
     // Parameters are between commas in HTTP.

@@ -173,10 +173,8 @@ pub(super) fn encode_warning(value: &str, out: &mut Vec<u8>) -> Option<()> {
     write::with_length(out, |out| {
         write::short(code, out);
         write::text(agent, out);
-        {
-            write::text(&unquoted(inside), out);
-            Some(())
-        }
+        write::text(&unquoted(inside), out);
+        Some(())
     })
 }
 

@@ -110,15 +110,11 @@ pub(super) fn encode(names: &Names, value: &str, minor: u8, out: &mut Vec<u8>) -
     write::with_length(out, |out| {
         encode_name(names, name, out)?;
         if weight < 1000 && names.weight_is_parameter {
-            media::encode_parameters(&format!("q={}", q_text(q_value(weight))?), minor, out)
+            media::encode_parameters(&format!("q={}", q_text(q_value(weight))?), minor, out)?;
         } else if weight < 1000 {
-            {
-                uintvar::emit(q_value(weight), out);
-                Some(())
-            }
-        } else {
-            Some(())
+            uintvar::emit(q_value(weight), out);
         }
+        Some(())
     })
 }
 
