@@ -389,21 +389,15 @@ impl Browser {
         }));
     }
 
-    /// What was counted on all lines so far.
+    /// What was counted on all lines so far, of that which is told.
     fn counters(&self) -> Counters {
         let (a, b) = (self.before, self.line.counters());
         Counters {
-            malformed: a.malformed + b.malformed,
-            strays: a.strays + b.strays,
-            refused: a.refused + b.refused,
-            displaced: a.displaced + b.displaced,
-            withheld: a.withheld + b.withheld,
-            verified: a.verified + b.verified,
-            sent: a.sent + b.sent,
             resent: a.resent + b.resent + self.results.repeated,
             timeouts: a.timeouts + b.timeouts,
             groups_sent: a.groups_sent + b.groups_sent,
             groups_received: a.groups_received + b.groups_received,
+            ..Counters::default()
         }
     }
 
