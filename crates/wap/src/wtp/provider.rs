@@ -185,9 +185,9 @@ impl Provider {
         let transaction = Transaction { role: Role::Initiator, peer, tid };
         let maximum_group = maximum_group.filter(|_| class == Class::WithResult);
         let head = Head::Invoke { tid_new: false, user_ack, class, maximum_group };
-        self.act(now, transaction, |_, act| {
+        self.act(now, transaction, |machine, act| {
             let initiator = Initiator::invoke(tid, head, message, act);
-            (class != Class::Unreliable).then_some(Machine::Initiator(initiator))
+            *machine = (class != Class::Unreliable).then_some(Machine::Initiator(initiator));
         });
         Some(transaction)
     }
@@ -205,12 +205,9 @@ impl Provider {
     /// TR-Result.res: the user has taken the result of a transaction that we began.
     pub fn acknowledge(&mut self, now: Instant, transaction: Transaction) {
         self.act(now, transaction, |machine, act| {
-            machine.map(|mut machine| {
-                if let Machine::Initiator(initiator) = &mut machine {
-                    initiator.acknowledge(act);
-                }
-                machine
-            })
+            if let Some(Machine::Initiator(initiator)) = machine {
+                initiator.acknowledge(act);
+            }
         });
     }
 
@@ -224,14 +221,10 @@ impl Provider {
 
     /// TR-Abort.req, with a code of the layer above.
     pub fn abort(&mut self, now: Instant, transaction: Transaction, code: u8) {
-        self.act(now, transaction, |machine, act| {
-            machine.map(|mut machine| {
-                match &mut machine {
-                    Machine::Initiator(initiator) => initiator.abort(code, act),
-                    Machine::Responder(responder) => responder.abort(Abort::User(code), act),
-                }
-                machine
-            })
+        self.act(now, transaction, |machine, act| match machine {
+            Some(Machine::Initiator(initiator)) => initiator.abort(code, act),
+            Some(Machine::Responder(responder)) => responder.abort(Abort::User(code), act),
+            None => {}
         });
     }
 
@@ -271,14 +264,10 @@ impl Provider {
         if self.places.contains_key(&transaction) {
             self.make_room(now, &transaction, pdu.data_len());
             let room = self.room(&transaction);
-            return self.act(now, transaction, |machine, act| {
-                machine.map(|mut machine| {
-                    match &mut machine {
-                        Machine::Initiator(initiator) => initiator.handle(pdu, room, act),
-                        Machine::Responder(responder) => responder.handle(pdu, room, act),
-                    }
-                    machine
-                })
+            return self.act(now, transaction, |machine, act| match machine {
+                Some(Machine::Initiator(initiator)) => initiator.handle(pdu, room, act),
+                Some(Machine::Responder(responder)) => responder.handle(pdu, room, act),
+                None => {}
             });
         }
         match (role, &pdu.kind) {
@@ -376,23 +365,19 @@ impl Provider {
         self.counters.verified += u64::from(verify);
         let Some(mut responder) = Responder::new(&pdu, verify) else { return };
         let room = self.room(&transaction);
-        self.act(now, transaction, |_, act| {
+        self.act(now, transaction, |machine, act| {
             responder.handle(pdu, room, act);
-            Some(Machine::Responder(responder))
+            *machine = Some(Machine::Responder(responder));
         });
     }
 
     /// Everything whose moment has come.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((_, transaction)) = self.agenda.first().copied().filter(|(at, _)| *at <= now) {
-            self.act(now, transaction, |machine, act| {
-                machine.map(|mut machine| {
-                    match &mut machine {
-                        Machine::Initiator(initiator) => initiator.handle_timeout(act),
-                        Machine::Responder(responder) => responder.handle_timeout(act),
-                    }
-                    machine
-                })
+            self.act(now, transaction, |machine, act| match machine {
+                Some(Machine::Initiator(initiator)) => initiator.handle_timeout(act),
+                Some(Machine::Responder(responder)) => responder.handle_timeout(act),
+                None => {}
             });
         }
     }
@@ -404,12 +389,9 @@ impl Provider {
         f: impl FnOnce(&mut Responder, &mut Act),
     ) {
         self.act(now, transaction, |machine, act| {
-            machine.map(|mut machine| {
-                if let Machine::Responder(responder) = &mut machine {
-                    f(responder, act);
-                }
-                machine
-            })
+            if let Some(Machine::Responder(responder)) = machine {
+                f(responder, act);
+            }
         });
     }
 
@@ -429,10 +411,10 @@ impl Provider {
         &mut self,
         now: Instant,
         transaction: Transaction,
-        f: impl FnOnce(Option<Machine>, &mut Act) -> Option<Machine>,
+        f: impl FnOnce(&mut Option<Machine>, &mut Act),
     ) {
         let place = self.places.remove(&transaction);
-        let (machine, entered, held, mut withheld) =
+        let (mut machine, entered, held, mut withheld) =
             place.map_or((None, None, 0, false), |p| (Some(p.machine), p.entered, p.held, p.withheld));
         let was_unverified = machine.as_ref().is_some_and(is_unverified);
         let existed = machine.is_some();
@@ -449,7 +431,7 @@ impl Provider {
             out: &mut out,
             told: &mut told,
         };
-        let machine = f(machine, &mut act);
+        f(&mut machine, &mut act);
         self.out.extend(out.into_iter().map(|pdu| (transaction.peer, pdu)));
         self.events.extend(told.into_iter().map(|what| Event { transaction, what }));
         if let Some(at) = entered {
