@@ -1,7 +1,7 @@
 //! Settings of WWP.
 
-use airloom_base::Duration;
 use airloom_base::units::{Octets, Rate};
+use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -81,56 +81,38 @@ impl Config {
     ///
     /// # Errors
     /// The key and what is wrong with its value.
-    pub fn checked(self) -> Result<Config, (&'static str, String)> {
+    pub fn checked(self) -> Result<Config, ConfigError> {
         let header = SHORTEST as u8..=LONGEST as u8;
-        if !header.contains(&self.header) {
-            return Err(("header", format!("{} is not between {SHORTEST} and {LONGEST}", self.header)));
-        }
-        if !(64..=16_384).contains(&self.segment.0) {
-            return Err(("segment", format!("{} is not between 64B and 16384B", self.segment)));
-        }
-        if !are_waves(&self.waves) {
-            return Err((
-                "waves",
-                format!(
-                    "1 to {MAX_LEVEL} numbers, each larger than the one before, from 1 to {LARGEST_WAVE}"
-                ),
-            ));
-        }
+        let message = format!("{} is not between {SHORTEST} and {LONGEST}", self.header);
+        ConfigError::when(!header.contains(&self.header), "header", message)?;
+        let message = format!("{} is not between 64B and 16384B", self.segment);
+        ConfigError::when(!(64..=16_384).contains(&self.segment.0), "segment", message)?;
+        let message =
+            format!("1 to {MAX_LEVEL} numbers, each larger than the one before, from 1 to {LARGEST_WAVE}");
+        ConfigError::when(!are_waves(&self.waves), "waves", message)?;
         let top = self.waves.len() as u8;
-        if self.first_level.is_some_and(|level| !(1..=top).contains(&level)) {
-            return Err(("first_level", format!("is not between 1 and {top}, the highest level of `waves`")));
-        }
-        if self.report > 1000 {
-            return Err(("report", "must be at most 1000".to_owned()));
-        }
-        let factors = [
+        let is_none = self.first_level.is_some_and(|level| !(1..=top).contains(&level));
+        let message = format!("is not between 1 and {top}, the highest level of `waves`");
+        ConfigError::when(is_none, "first_level", message)?;
+        ConfigError::when(self.report > 1000, "report", "must be at most 1000")?;
+        for (key, factor) in [
             ("send_factor", self.send_factor),
             ("probe_factor", self.probe_factor),
             ("probe_backoff", self.probe_backoff()),
-        ];
-        if let Some((key, _)) = factors.into_iter().find(|(_, f)| !(1.0..=100.0).contains(f)) {
-            return Err((key, "must be between 1 and 100".to_owned()));
+        ] {
+            ConfigError::when(!(1.0..=100.0).contains(&factor), key, "must be between 1 and 100")?;
         }
         let rows = self.table();
         let is_finite =
             |r: &Row| [Some(r.time), r.jitter, r.missing].into_iter().flatten().all(f64::is_finite);
-        if !rows.iter().all(is_finite) {
-            return Err(("table", "its limits must be finite".to_owned()));
-        }
-        if rows.is_empty() || rows.iter().all(|r| r.missing.is_some() || (r.least == 0 && !r.up)) {
-            return Err((
-                "table",
-                "has no row that leads away from level 0: one needs `up` or `least`".to_owned(),
-            ));
-        }
-        if self.send_buffer.0 < self.segment.0 || self.give_up.is_zero() {
-            let key = if self.give_up.is_zero() { "give_up" } else { "send_buffer" };
-            return Err((key, "is too little".to_owned()));
-        }
-        if self.receive_buffer.0 == 0 {
-            return Err(("receive_buffer", "is too little: no wave would ever be asked for".to_owned()));
-        }
+        ConfigError::when(!rows.iter().all(is_finite), "table", "its limits must be finite")?;
+        let leads_nowhere = rows.iter().all(|r| r.missing.is_some() || (r.least == 0 && !r.up));
+        let message = "has no row that leads away from level 0: one needs `up` or `least`";
+        ConfigError::when(leads_nowhere, "table", message)?;
+        ConfigError::when(self.give_up.is_zero(), "give_up", "is too little")?;
+        ConfigError::when(self.send_buffer.0 < self.segment.0, "send_buffer", "is too little")?;
+        let message = "is too little: no wave would ever be asked for";
+        ConfigError::when(self.receive_buffer.0 == 0, "receive_buffer", message)?;
         Ok(self)
     }
 
@@ -189,7 +171,7 @@ mod tests {
             ("give_up", Config { give_up: Duration::ZERO, ..d() }),
         ];
         for (key, config) in wrong {
-            assert_eq!(config.clone().checked().err().map(|e| e.0), Some(key), "{config:?}");
+            assert_eq!(config.clone().checked().expect_err("it cannot").path, [key], "{config:?}");
         }
     }
 }

@@ -32,7 +32,7 @@ impl Wwp {
     /// # Errors
     /// The setting that makes no sense.
     pub fn new(config: Config, tags: u64) -> Result<Self, ConfigError> {
-        let config = config.checked().map_err(|(key, why)| ConfigError::at(key, why))?;
+        let config = config.checked()?;
         let layout = config.layout();
         Ok(Wwp { config: Arc::new(config), layout, tags, drawn: 0, current: (0, 0), place: Arc::new(()) })
     }
