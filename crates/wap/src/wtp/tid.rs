@@ -70,11 +70,6 @@ impl Cache {
         Verdict::Verify
     }
 
-    /// Is anything known of this peer? Then it has answered once, or was trusted.
-    pub fn knows(&self, peer: SocketAddr) -> bool {
-        self.last.contains_key(&peer)
-    }
-
     /// This identifier was verified, of an Invoke that counts anew if `tid_new`. An Invoke that others overtook does not make them
     /// new again: their copies would be carried out.
     pub fn verified(&mut self, peer: SocketAddr, tid: u16, tid_new: bool) {
@@ -168,14 +163,14 @@ mod tests {
         for n in 1..=3 {
             cache.set(peer(n), 7);
         }
-        assert_eq!([1, 2, 3].map(|n| cache.knows(peer(n))), [false, true, true]);
+        assert_eq!([1, 2, 3].map(|n| cache.last.contains_key(&peer(n))), [false, true, true]);
         cache.test(peer(2), 8, false, false);
         cache.set(peer(4), 7);
-        assert_eq!([2, 3, 4].map(|n| cache.knows(peer(n))), [true, false, true]);
+        assert_eq!([2, 3, 4].map(|n| cache.last.contains_key(&peer(n))), [true, false, true]);
         // So is one whose late Invoke was verified.
         cache.verified(peer(2), 3, false);
         cache.set(peer(5), 7);
-        assert_eq!([2, 4, 5].map(|n| cache.knows(peer(n))), [true, false, true]);
+        assert_eq!([2, 4, 5].map(|n| cache.last.contains_key(&peer(n))), [true, false, true]);
     }
 
     #[test]
