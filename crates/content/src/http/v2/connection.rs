@@ -355,16 +355,6 @@ impl Connection {
         self.is_going || self.has_failed
     }
 
-    /// Is nothing of a frame waiting that came in?
-    pub fn is_between_frames(&self) -> bool {
-        self.input.is_between_frames()
-    }
-
-    /// Has the peer's first frame come?
-    pub fn has_begun(&self) -> bool {
-        self.has_settings
-    }
-
     /// Are the next octets of [`poll_transmit`](Self::poll_transmit) those of a body, and no header or frame of another kind?
     pub fn is_in_body(&self) -> bool {
         self.rest.is_some()

@@ -133,9 +133,4 @@ impl Input {
             }
         }
     }
-
-    /// Is nothing of a frame waiting?
-    pub(super) fn is_between_frames(&self) -> bool {
-        matches!(self.phase, Phase::Header) && self.pieces.is_empty()
-    }
 }
