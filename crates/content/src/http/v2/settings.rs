@@ -41,29 +41,22 @@ impl Settings {
     /// Those that differ from the defaults, as they are sent.
     pub fn emit(&self) -> Vec<u8> {
         let usual = Settings::default();
+        let differs = |ours: u32, usual: u32| (ours != usual).then_some(ours);
+        let said = [
+            (HEADER_TABLE_SIZE, differs(self.header_table_size, usual.header_table_size)),
+            (ENABLE_PUSH, (!self.enable_push).then_some(0)),
+            (MAX_CONCURRENT_STREAMS, self.max_concurrent_streams),
+            (INITIAL_WINDOW_SIZE, differs(self.initial_window_size, usual.initial_window_size)),
+            (MAX_FRAME_SIZE, differs(self.max_frame_size, usual.max_frame_size)),
+            (MAX_HEADER_LIST_SIZE, self.max_header_list_size),
+            (NO_RFC7540_PRIORITIES, self.no_rfc7540_priorities.then_some(1)),
+        ];
         let mut octets = Vec::new();
-        let mut put = |differs: bool, identifier: u16, value: u32| {
-            if differs {
-                octets.extend_from_slice(&identifier.to_be_bytes());
-                octets.extend_from_slice(&value.to_be_bytes());
-            }
-        };
-        put(self.header_table_size != usual.header_table_size, HEADER_TABLE_SIZE, self.header_table_size);
-        put(!self.enable_push, ENABLE_PUSH, 0);
-        put(
-            self.max_concurrent_streams.is_some(),
-            MAX_CONCURRENT_STREAMS,
-            self.max_concurrent_streams.unwrap_or_default(),
-        );
-        let window = self.initial_window_size;
-        put(window != usual.initial_window_size, INITIAL_WINDOW_SIZE, window);
-        put(self.max_frame_size != usual.max_frame_size, MAX_FRAME_SIZE, self.max_frame_size);
-        put(
-            self.max_header_list_size.is_some(),
-            MAX_HEADER_LIST_SIZE,
-            self.max_header_list_size.unwrap_or_default(),
-        );
-        put(self.no_rfc7540_priorities, NO_RFC7540_PRIORITIES, 1);
+        for (identifier, value) in said {
+            let Some(value) = value else { continue };
+            octets.extend_from_slice(&identifier.to_be_bytes());
+            octets.extend_from_slice(&value.to_be_bytes());
+        }
         octets
     }
 
