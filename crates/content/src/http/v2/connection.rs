@@ -284,9 +284,7 @@ impl Connection {
     /// Answers. A body follows by `send` unless `ends`. Interim heads (1xx) never end anything. False: there is no such
     /// stream (any more).
     pub fn respond(&mut self, stream: u32, head: &ResponseHead, ends: bool) -> bool {
-        let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.speaks() && !entry.ends) else {
-            return false;
-        };
+        let Some(entry) = self.sends(stream) else { return false };
         let is_final = head.status >= 200;
         entry.is_answered |= is_final;
         let closed = ends && is_final && entry.local_ended();
@@ -300,9 +298,7 @@ impl Connection {
     /// Sends a body (or more of it), as windows allow; nothing follows if `ends`. False: there is no such stream (any
     /// more).
     pub fn send(&mut self, stream: u32, body: impl IntoIterator<Item = Body>, ends: bool) -> bool {
-        let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.speaks() && !entry.ends) else {
-            return false;
-        };
+        let Some(entry) = self.sends(stream) else { return false };
         entry.outgoing.extend(body.into_iter().filter(|piece| !piece.is_empty()));
         entry.ends = ends;
         true
@@ -311,13 +307,15 @@ impl Connection {
     /// Sends the first `size` octets of a filler, and nothing after them: as little memory for any size. False: there is no
     /// such stream (any more).
     pub fn send_filler(&mut self, stream: u32, source: u32, size: u64) -> bool {
-        let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.speaks() && !entry.ends) else {
-            return false;
-        };
+        let Some(entry) = self.sends(stream) else { return false };
         entry.filler = LongFiller::new(source, size);
         entry.refill();
         entry.ends = true;
         true
+    }
+
+    fn sends(&mut self, stream: u32) -> Option<&mut Stream> {
+        self.streams.get_mut(&stream).filter(|entry| entry.speaks() && !entry.ends)
     }
 
     /// Gives a stream up.

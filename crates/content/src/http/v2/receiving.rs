@@ -130,7 +130,7 @@ impl Connection {
             Frame::RstStream(code) => self.was_reset(header.stream, code),
             Frame::Settings(values) => self.settings(&values),
             Frame::SettingsAck => {
-                self.settled();
+                self.is_settled = true;
                 Ok(())
             }
             Frame::Ping(octets) => {
@@ -314,10 +314,6 @@ impl Connection {
         }
         self.control(kind::SETTINGS, flag::ACK, 0, &[], true);
         Ok(Budget::owes(self.owed())?)
-    }
-
-    fn settled(&mut self) {
-        self.is_settled = true;
     }
 
     fn going(&mut self, last: u32, code: ErrorCode) {
