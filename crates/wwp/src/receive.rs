@@ -307,8 +307,7 @@ impl Receiver {
     fn runs(&self) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut at = self.next;
-        let ends = self.held.keys().copied();
-        for n in ends {
+        for &n in self.held.keys() {
             while at < n {
                 if runs.len() == RUNS {
                     runs.push(Run { from: at, count: None });

@@ -69,13 +69,11 @@ impl Connection {
                 FIRST_WAIT
             }
             State::SynReceived => {
-                let named = self.named();
-                self.control(Kind::SynAck, named);
+                self.control(Kind::SynAck, self.named());
                 FIRST_WAIT
             }
             State::Open => {
-                let named = self.named();
-                self.control(Kind::Fin, named);
+                self.control(Kind::Fin, self.named());
                 self.trip.smallest().map_or(FIRST_WAIT, |trip| (trip * 2).max(Duration::from_millis(50)))
             }
             State::Idle | State::Over => return,
@@ -106,16 +104,14 @@ impl Connection {
                     && !self.fin_sent
                     && Syn::parse(content).is_ok() =>
             {
-                let named = self.named();
                 if self.tries == 0 && self.state == State::SynReceived {
                     self.ask(now);
                 } else {
-                    self.control(Kind::SynAck, named);
+                    self.control(Kind::SynAck, self.named());
                 }
             }
             Kind::SynAck if matches!(self.state, State::SynSent | State::Open) => {
-                let named = self.named();
-                self.control(Kind::Ack, named);
+                self.control(Kind::Ack, self.named());
                 self.established(now, State::SynSent);
             }
             Kind::Ack => self.established(now, State::SynReceived),
@@ -156,8 +152,7 @@ impl Connection {
     }
 
     pub(super) fn say_reset(&mut self) {
-        let named = self.named();
-        self.control(Kind::Rst, named);
+        self.control(Kind::Rst, self.named());
     }
 
     /// The peer ends it, or knows nothing of it: then it says what it is that it does not know.
