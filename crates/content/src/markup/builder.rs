@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use airloom_wire::charset::UTF_8;
 
 use super::source::Source;
-use super::xml::{DocType, Sink};
+use super::xml::Sink;
 use super::{ParseError, Parsed, Warning, tables};
 use crate::wbxml::{Attribute, Document, Element, Name, Node, Piece, PublicId, TokenTable, Version};
 use crate::wml::variables::{self, Conversion, Part};
@@ -189,8 +189,8 @@ impl<'s> Builder<'s> {
 }
 
 impl Sink for Builder<'_> {
-    fn doctype(&mut self, doctype: DocType<'_>) {
-        self.public = doctype.public.map(|p| p.split_ascii_whitespace().collect::<Vec<_>>().join(" "));
+    fn doctype(&mut self, public: Option<&str>) {
+        self.public = public.map(|p| p.split_ascii_whitespace().collect::<Vec<_>>().join(" "));
     }
 
     fn start(&mut self, name: &str, attributes: &[(&str, String)], at: usize) {
@@ -229,8 +229,7 @@ impl Sink for Builder<'_> {
         let class = wml::class(&element.name);
         match class {
             Class::Running => self.flush_space_before_running(),
-            Class::Block | Class::Break => self.space = Space::Edge,
-            Class::Verbatim => self.space = Space::Edge,
+            Class::Block | Class::Break | Class::Verbatim => self.space = Space::Edge,
             Class::Structure => {}
         }
         let preserve =

@@ -13,20 +13,14 @@ const ATTRIBUTES: usize = 128;
 
 /// Who is told what stands in a document, in its order. `at` is an octet of the source's text.
 pub(super) trait Sink {
-    /// The document type declaration.
-    fn doctype(&mut self, doctype: DocType<'_>);
+    /// The document type declaration, with its public identifier if it has one.
+    fn doctype(&mut self, public: Option<&str>);
     /// An element begins.
     fn start(&mut self, name: &str, attributes: &[(&str, String)], at: usize);
     /// Text inside an element, references replaced. One text may come in several calls.
     fn text(&mut self, text: &str, at: usize);
     /// The innermost element ends.
     fn end(&mut self);
-}
-
-/// A document type declaration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct DocType<'a> {
-    pub public: Option<&'a str>,
 }
 
 /// Reads the whole of `source`.
@@ -50,7 +44,7 @@ pub(super) fn read(source: &Source<'_>, sink: &mut impl Sink) -> Result<(), Pars
             }
             Ok(Event::DocType(doctype)) => {
                 state.entities.declare(&doctype);
-                sink.doctype(parse_doctype(&doctype));
+                sink.doctype(public_of(&doctype));
             }
             Ok(Event::Comment(_) | Event::PI(_) | Event::Decl(_)) => {}
             Ok(Event::Eof) if state.depth > 0 => {
@@ -109,8 +103,7 @@ impl State<'_, '_> {
                 return Err(error(format!("element `{name}` has more than {ATTRIBUTES} attributes")));
             }
             let value = self.entities.text(&attribute.value);
-            let value =
-                value.map_err(|reason| self.source.error(at, format!("in element `{name}`: {reason}")))?;
+            let value = value.map_err(|reason| error(format!("in element `{name}`: {reason}")))?;
             // XML 1.0 (3.3.3): white space in values is spaces.
             attributes.push((key, value.replace("\r\n", " ").replace(['\t', '\n', '\r'], " ")));
         }
@@ -142,16 +135,12 @@ pub(super) fn is_name(name: &str) -> bool {
         && octets.iter().all(|&o| letter(o) || o.is_ascii_digit() || b"-.".contains(&o))
 }
 
-/// `wml PUBLIC "public" "system" [...]`.
-fn parse_doctype(text: &str) -> DocType<'_> {
-    let Some((_, rest)) = text.trim_ascii().split_once(|c: char| c.is_ascii_whitespace()) else {
-        return DocType::default();
-    };
-    let Some(rest) = rest.trim_ascii_start().strip_prefix("PUBLIC") else { return DocType::default() };
-    let mut quoted = rest.trim_ascii_start().chars();
-    let public =
-        quoted.next().filter(|c| matches!(c, '"' | '\'')).and_then(|quote| quoted.as_str().split_once(quote));
-    DocType { public: public.map(|(public, _)| public) }
+/// The public identifier in `wml PUBLIC "public" "system" [...]`.
+fn public_of(text: &str) -> Option<&str> {
+    let (_, rest) = text.trim_ascii().split_once(|c: char| c.is_ascii_whitespace())?;
+    let mut quoted = rest.trim_ascii_start().strip_prefix("PUBLIC")?.trim_ascii_start().chars();
+    let quote = quoted.next().filter(|c| matches!(c, '"' | '\''))?;
+    quoted.as_str().split_once(quote).map(|(public, _)| public)
 }
 
 #[cfg(test)]
@@ -160,10 +149,9 @@ mod tests {
 
     #[test]
     fn the_public_identifier_is_found() {
-        let public = |text| parse_doctype(text).public;
-        assert_eq!(public("wml PUBLIC '-//X//EN'\n\"http://x\" [ <!ENTITY a 'b'> ]"), Some("-//X//EN"));
-        assert_eq!(public("wml SYSTEM 'http://x'"), None);
-        assert_eq!(public("wml"), None);
+        assert_eq!(public_of("wml PUBLIC '-//X//EN'\n\"http://x\" [ <!ENTITY a 'b'> ]"), Some("-//X//EN"));
+        assert_eq!(public_of("wml SYSTEM 'http://x'"), None);
+        assert_eq!(public_of("wml"), None);
     }
 
     #[test]
