@@ -285,7 +285,9 @@ impl<'a> Body<'a> {
         let mut attributes: Vec<Attribute> = Vec::new();
         loop {
             let token = self.reader.octet()?;
-            let misplaced = DecodeError { at: self.reader.at - 1, kind: Kind::Misplaced(token) };
+            let at = self.reader.at - 1;
+            let misplaced = DecodeError { at, kind: Kind::Misplaced(token) };
+            let unknown = DecodeError { at, kind: Kind::Token { page: self.attribute_page, token } };
             match token {
                 END => return Ok(attributes),
                 SWITCH_PAGE => self.attribute_page = self.reader.octet()?,
@@ -299,13 +301,11 @@ impl<'a> Body<'a> {
                     if token == OPAQUE && self.table.is_date(name) {
                         let len = self.reader.integer()? as usize;
                         let digits = self.reader.take(len)?;
-                        let text = time::text(digits);
-                        let size = Limits::OF_A_NODE + 4 * digits.len();
-                        match text {
+                        match time::text(digits) {
                             Some(text) => push_text(value, &text),
                             None => value.push(Piece::Opaque(digits.to_vec())),
                         }
-                        self.spend(size)?;
+                        self.spend(Limits::OF_A_NODE + 4 * digits.len())?;
                     } else {
                         let merges = matches!(value.last(), Some(Piece::Text(_)));
                         match self.piece(token, merges)? {
@@ -316,16 +316,12 @@ impl<'a> Body<'a> {
                 }
                 PI | 0x44 | 0x84 | 0xC4 => return Err(misplaced),
                 _ if token & IS_VALUE != 0 => {
-                    let known = self.table.value_called(self.attribute_page, token);
-                    let kind = Kind::Token { page: self.attribute_page, token };
-                    let text = known.ok_or(DecodeError { at: self.reader.at - 1, kind })?.text;
+                    let text = self.table.value_called(self.attribute_page, token).ok_or(unknown)?.text;
                     self.spend(text.len())?;
                     push_text(&mut attributes.last_mut().ok_or(misplaced)?.value, text);
                 }
                 _ => {
-                    let known = self.table.start_called(self.attribute_page, token);
-                    let kind = Kind::Token { page: self.attribute_page, token };
-                    let start = known.ok_or(DecodeError { at: self.reader.at - 1, kind })?;
+                    let start = self.table.start_called(self.attribute_page, token).ok_or(unknown)?;
                     self.spend(Limits::OF_A_NODE + start.value.len())?;
                     let mut value = Vec::new();
                     push_text(&mut value, start.value);
