@@ -139,17 +139,12 @@ impl<'a> Pool<'a> {
         for (candidate, &own) in candidates.iter().zip(&whole) {
             entries[own as usize].must |= candidate.must_be_in_table;
         }
+        // Without a table only what must be stays.
+        if !with_table {
+            entries.iter_mut().for_each(|e| e.uses = u32::from(e.must));
+        }
         let strings = names.strings().to_vec();
         Pool { entries, strings, whole, unit_ends, units, table: Vec::new(), nul: nul as u32 }
-            .without_table(with_table)
-    }
-
-    /// Without a table only what must be stays.
-    fn without_table(mut self, with_table: bool) -> Self {
-        if !with_table {
-            self.entries.iter_mut().for_each(|e| e.uses = u32::from(e.must));
-        }
-        self
     }
 
     /// Every string that could pay under the best of neighbours.
