@@ -351,8 +351,8 @@ impl Page {
         if name.is_empty() {
             return;
         }
-        let variable = self.names.variable(name);
-        let mut input = Element::new("input").with("name", variable.as_str());
+        let variable = self.variable(name);
+        let mut input = Element::new("input").with("name", variable);
         if kind == "password" {
             input = input.with("type", "password");
         }
@@ -363,9 +363,6 @@ impl Page {
             input = input.with("size", size);
         }
         self.flow.element(input);
-        if let Some(form) = &mut self.form {
-            form.field(name, &variable);
-        }
     }
 
     fn begin_select(&mut self, name: &str, multiple: bool, from_box: bool) {

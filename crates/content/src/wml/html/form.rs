@@ -12,23 +12,14 @@ const FIELDS: usize = 200;
 pub(super) struct Form {
     action: String,
     post: bool,
-    fields: Vec<Field>,
+    /// Names and values.
+    fields: Vec<(String, Piece)>,
     buttons: Vec<Button>,
-}
-
-struct Field {
-    name: String,
-    value: Value,
-}
-
-enum Value {
-    Fixed(String),
-    Variable(String),
 }
 
 struct Button {
     label: String,
-    field: Option<(String, String)>,
+    field: Option<(String, Piece)>,
 }
 
 /// Names of variables and buttons that the card uses already: they are the card's, not the form's.
@@ -69,24 +60,24 @@ impl Form {
 
     /// A field that the user does not see.
     pub fn hidden(&mut self, name: &str, value: &str) {
-        self.push(name, Value::Fixed(value.to_owned()));
+        self.push(name, Piece::Text(value.to_owned()));
     }
 
     /// A field whose value is in `variable`.
     pub fn field(&mut self, name: &str, variable: &str) {
-        self.push(name, Value::Variable(variable.to_owned()));
+        self.push(name, Piece::Extension(extension(variable, Conversion::None)));
     }
 
-    fn push(&mut self, name: &str, value: Value) {
+    fn push(&mut self, name: &str, value: Piece) {
         if !name.is_empty() && self.fields.len() < FIELDS {
-            self.fields.push(Field { name: name.to_owned(), value });
+            self.fields.push((name.to_owned(), value));
         }
     }
 
     /// A button that sends the form, and maybe a field of its own.
     pub fn button(&mut self, label: &str, name: &str, value: &str) {
         if self.buttons.len() < 8 {
-            let field = (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()));
+            let field = (!name.is_empty()).then(|| (name.to_owned(), Piece::Text(value.to_owned())));
             self.buttons.push(Button { label: label.to_owned(), field });
         }
     }
@@ -101,17 +92,8 @@ impl Form {
             if self.post {
                 go = go.with("method", "post");
             }
-            for field in &self.fields {
-                go.content.push(Node::Element(postfield(
-                    &field.name,
-                    match &field.value {
-                        Value::Fixed(text) => Piece::Text(text.clone()),
-                        Value::Variable(name) => Piece::Extension(extension(name, Conversion::None)),
-                    },
-                )));
-            }
-            if let Some((name, value)) = &button.field {
-                go.content.push(Node::Element(postfield(name, Piece::Text(value.clone()))));
+            for (name, value) in self.fields.iter().chain(&button.field) {
+                go.content.push(Node::Element(postfield(name, value.clone())));
             }
             go
         };
