@@ -53,13 +53,12 @@ pub fn split(
         reference: address(9999).len(),
         most,
         frame: &frame,
-        decks: Vec::new(),
+        decks: vec![Vec::new()],
         room: 0,
         link_size: 0,
     };
     splitter.link_size = splitter.cost(&link)?;
     splitter.room = most.checked_sub(splitter.frame_size).ok_or(SplitError::TooLarge)?;
-    splitter.decks.push(Vec::new());
     for card in cards {
         if let Node::Element(card) = card {
             splitter.card(card)?;
@@ -99,10 +98,7 @@ impl Splitter<'_> {
     }
 
     fn last(&mut self) -> &mut Vec<Element> {
-        if self.decks.is_empty() {
-            self.decks.push(Vec::new());
-        }
-        self.decks.last_mut().expect("one was pushed")
+        self.decks.last_mut().expect("there is always one")
     }
 
     fn card(&mut self, card: &Element) -> Result<(), SplitError> {
