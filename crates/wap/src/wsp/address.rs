@@ -26,9 +26,7 @@ impl Address {
         };
         Some(SocketAddr::new(ip, self.port.unwrap_or(port)))
     }
-}
 
-impl Address {
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         let octets = &self.octets[..self.octets.len().min(0x3F)];
         let included = u8::from(self.bearer.is_some()) << 7 | u8::from(self.port.is_some()) << 6;

@@ -83,34 +83,20 @@ fn one(octets: Bytes) -> Result<Capability, Error> {
         return Ok(Capability::Unknown(name.into(), at.rest));
     }
     let number = first & 0x7F;
-    let whole = |at: Reader, capability| {
-        if at.rest.is_empty() { Ok(capability) } else { Err(Error::Malformed("capability")) }
-    };
-    Ok(match number {
-        id::CLIENT_SDU..=id::ALIASES if at.rest.is_empty() => Capability::Refused(number),
-        id::CLIENT_SDU => {
-            let size = at.uintvar()?;
-            whole(at, Capability::ClientSduSize(size))?
-        }
-        id::SERVER_SDU => {
-            let size = at.uintvar()?;
-            whole(at, Capability::ServerSduSize(size))?
-        }
+    let capability = match number {
+        id::CLIENT_SDU..=id::ALIASES if at.rest.is_empty() => return Ok(Capability::Refused(number)),
+        id::CLIENT_SDU => Capability::ClientSduSize(at.uintvar()?),
+        id::SERVER_SDU => Capability::ServerSduSize(at.uintvar()?),
         // Options beyond the first octet are not assigned.
-        id::OPTIONS => Capability::ProtocolOptions(at.octet()?),
-        id::METHOD_MOR => {
-            let n = at.octet()?;
-            whole(at, Capability::MethodMor(n))?
-        }
-        id::PUSH_MOR => {
-            let n = at.octet()?;
-            whole(at, Capability::PushMor(n))?
-        }
-        id::METHODS => Capability::ExtendedMethods(names(at)?),
-        id::PAGES => Capability::HeaderCodePages(names(at)?),
-        id::ALIASES => Capability::Aliases(addresses(at.rest)?),
-        _ => Capability::Unknown(Bytes::copy_from_slice(&[first]), at.rest),
-    })
+        id::OPTIONS => return Ok(Capability::ProtocolOptions(at.octet()?)),
+        id::METHOD_MOR => Capability::MethodMor(at.octet()?),
+        id::PUSH_MOR => Capability::PushMor(at.octet()?),
+        id::METHODS => return Ok(Capability::ExtendedMethods(names(at)?)),
+        id::PAGES => return Ok(Capability::HeaderCodePages(names(at)?)),
+        id::ALIASES => return Ok(Capability::Aliases(addresses(at.rest)?)),
+        _ => return Ok(Capability::Unknown(Bytes::copy_from_slice(&[first]), at.rest)),
+    };
+    if at.rest.is_empty() { Ok(capability) } else { Err(Error::Malformed("capability")) }
 }
 
 fn names(mut at: Reader) -> Result<Vec<(u8, Bytes)>, Error> {
@@ -250,10 +236,8 @@ impl Agreed {
                     }
                 }
                 // No page beyond the default one is known, and other addresses of a client are not needed.
-                other => match other {
-                    Capability::Unknown(name, _) => Capability::Unknown(name.clone(), Bytes::new()),
-                    known => Capability::Refused(known.number()),
-                },
+                Capability::Unknown(name, _) => Capability::Unknown(name.clone(), Bytes::new()),
+                known => Capability::Refused(known.number()),
             });
         }
         (answer, agreed)
