@@ -92,7 +92,6 @@ struct Net {
     wanted: Vec<SocketId>,
     /// A write takes so many octets at most.
     room: usize,
-    written: u64,
 }
 
 impl Net {
@@ -118,7 +117,6 @@ impl Sockets for Net {
         }
         let taken = body.len().min(self.room);
         self.room -= taken;
-        self.written += taken as u64;
         WriteError::or_taken(taken, body.len())
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
@@ -295,7 +293,7 @@ fn run(
         transports: &["tcp", "quic"],
     };
     let app = (entry.expect("it is registered").build)(table, &parts).expect("a valid table");
-    let net = Net { sockets: Vec::new(), wanted: Vec::new(), room: 10_000, written: 0 };
+    let net = Net { sockets: Vec::new(), wanted: Vec::new(), room: 10_000 };
     let mut play = Play { app, net, records: Outbox::default(), now: Instant::ZERO, words };
     play.play(octets, is_server);
     play.end();

@@ -58,7 +58,6 @@ struct Peer {
     /// Data connections that were asked for, and not told of yet.
     wanted: Vec<SocketId>,
     here: SocketAddr,
-    written: u64,
     /// A write takes so many octets at most.
     room: usize,
 }
@@ -91,7 +90,6 @@ impl Sockets for Peer {
             return Err(WriteError::Closed);
         }
         let taken = body.len().min(self.room);
-        self.written += taken as u64;
         WriteError::or_taken(taken, body.len())
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
@@ -164,7 +162,6 @@ pub fn ftp(octets: &[u8]) {
         open: Vec::new(),
         wanted: Vec::new(),
         here,
-        written: 0,
         room: 1 + 100 * usize::from(*cut),
     };
     let mut records = Outbox::default();
