@@ -1,22 +1,19 @@
 //! SCTP against a peer that sends anything.
 
-use std::net::IpAddr;
-
 use airloom_base::Body;
 use bytes::Bytes;
 
 /// SCTP's chunks, and an open association that is fed what parses of them under the right tag. Octets are cut into packets by
 /// their first one; every fourth packet goes to whom nobody knows.
 pub fn sctp(octets: &[u8]) {
-    use airloom_base::service::{Identity, Path};
+    use airloom_base::service::Identity;
     use airloom_base::{Cx, Instant, Outbox, PathId, Protocol, Transport};
     use airloom_transports::sctp::wire::{self, Header};
     use airloom_transports::sctp::{Config, Sctp};
     let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
     let config = Config { interleaving: how & 1 != 0, ecn: how & 2 != 0, ..Config::default() };
     let (mut one, mut other) = (Sctp::new(config.clone(), (1, 2)), Sctp::new(config, (3, 4)));
-    let (a, b) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-    let (near, far) = (Path { local: a, remote: b, mtu: 1500 }, Path { local: b, remote: a, mtu: 1500 });
+    let [near, far] = crate::quic::paths();
     let mut records = Outbox::default();
     let mut cx = Cx { now: Instant::ZERO, records: &mut records };
     let mut client = one.associate(&[near], (1, 2), Identity::default());

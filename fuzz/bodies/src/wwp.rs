@@ -1,14 +1,12 @@
 //! WWP against a peer that sends anything.
 
-use std::net::IpAddr;
-
 use airloom_base::{Body, Packet};
 use bytes::Bytes;
 
 /// An open connection of WWP in the middle of its waves that is fed whatever is cut from the octets: headers of every kind with
 /// a good check, and what follows them.
 pub fn wwp(octets: &[u8]) {
-    use airloom_base::service::{Identity, Path};
+    use airloom_base::service::Identity;
     use airloom_base::{Cx, Instant, Outbox, PathId, Protocol};
     use airloom_transports::wwp::wire::{Kind, Layout};
     use airloom_transports::wwp::{Config, Wwp};
@@ -17,8 +15,7 @@ pub fn wwp(octets: &[u8]) {
     let config = Config { header: layout.header as u8, ports: layout.ports, ..Config::default() };
     let make = |tags| Wwp::new(config.clone(), tags).expect("a good configuration");
     let (mut one, mut other) = (make(1), make(2));
-    let (a, b) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-    let (near, far) = (Path { local: a, remote: b, mtu: 1500 }, Path { local: b, remote: a, mtu: 1500 });
+    let [near, far] = crate::quic::paths();
     let mut records = Outbox::default();
     let mut cx = Cx { now: Instant::ZERO, records: &mut records };
     let mut client = one.open(&mut cx, near, (1, 2), Identity::default());
