@@ -14,6 +14,7 @@ use airloom_base::{
     Summary,
 };
 use bytes::Bytes;
+use smart_default::SmartDefault;
 
 /// Address of the first application's host.
 pub(crate) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -35,9 +36,13 @@ enum Happening {
     Datagram(usize, Datagram),
 }
 
-#[derive(Default)]
+/// An end that does not know of its connection.
+const NOWHERE: SocketId = SocketId { slot: u32::MAX, generation: 0, stream: 0 };
+
+#[derive(SmartDefault)]
 struct End {
-    socket: SocketId0,
+    #[default(NOWHERE)]
+    socket: SocketId,
     inbox: VecDeque<Body>,
     held: usize,
     told_readable: bool,
@@ -49,15 +54,6 @@ struct End {
     sent: usize,
     /// When the last of them arrives.
     until: Instant,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct SocketId0(SocketId);
-
-impl Default for SocketId0 {
-    fn default() -> Self {
-        SocketId0(SocketId { slot: u32::MAX, generation: 0, stream: 0 })
-    }
 }
 
 struct Connection {
@@ -111,7 +107,7 @@ impl Net {
         self.agenda.insert((self.now + after, self.order), (connection, what));
     }
     fn find(&self, side: usize, socket: SocketId) -> Option<usize> {
-        let found = self.connections.iter().rposition(|c| c.ends[side].socket.0 == socket)?;
+        let found = self.connections.iter().rposition(|c| c.ends[side].socket == socket)?;
         (!self.connections[found].ends[side].gone).then_some(found)
     }
     fn socket(&mut self, side: usize) -> SocketId {
@@ -129,7 +125,7 @@ impl Net {
             end.gone = true;
             end.inbox.clear();
             if self.connections[connection].of.is_none() {
-                let slot = self.connections[connection].ends[side].socket.0.slot;
+                let slot = self.connections[connection].ends[side].socket.slot;
                 if let Some(entry) = self.generations[side].get_mut(slot as usize) {
                     entry.1 = false;
                 }
@@ -178,7 +174,7 @@ impl Net {
     pub(crate) fn alive(&self, side: usize) -> usize {
         self.connections
             .iter()
-            .filter(|c| c.of.is_none() && !c.ends[side].gone && c.ends[side].socket.0.slot != u32::MAX)
+            .filter(|c| c.of.is_none() && !c.ends[side].gone && c.ends[side].socket != NOWHERE)
             .count()
     }
 }
@@ -193,7 +189,7 @@ impl Sockets for Side<'_> {
         let socket = self.net.socket(self.side);
         let number = self.net.connections.len();
         let mut ends = [End::default(), End::default()];
-        ends[self.side].socket = SocketId0(socket);
+        ends[self.side].socket = socket;
         self.net.connections.push(Connection { ends, opener: self.side, to, of: None, streams: [[0; 2]; 2] });
         let refused =
             self.net.refused.contains(&number) || !self.net.ports[1 - self.side].contains(&to.port());
@@ -291,7 +287,7 @@ impl Sockets for Side<'_> {
         let of = self.net.connection(self.side, socket)?;
         let (side, peer) = (self.side, 1 - self.side);
         let Connection { opener, to, .. } = self.net.connections[of];
-        if self.net.connections[of].ends[peer].socket.0.slot == u32::MAX {
+        if self.net.connections[of].ends[peer].socket == NOWHERE {
             return None;
         }
         let opened = &mut self.net.connections[of].streams[side][kind as usize];
@@ -303,7 +299,7 @@ impl Sockets for Side<'_> {
         *opened += 1;
         let mut ends = [End::default(), End::default()];
         for (side, end) in ends.iter_mut().enumerate() {
-            end.socket = SocketId0(self.net.connections[of].ends[side].socket.0.with_stream(stream));
+            end.socket = self.net.connections[of].ends[side].socket.with_stream(stream);
         }
         let number = self.net.connections.len();
         self.net.connections.push(Connection { ends, opener, to, of: Some(of), streams: [[0; 2]; 2] });
@@ -454,7 +450,7 @@ impl<A: App, B: App> Pair<A, B> {
 
     fn tell(&mut self, cx: &mut Cx, side: usize, connection: usize, event: SocketEvent) {
         let end = &self.net.connections[connection].ends[side];
-        let socket = end.socket.0;
+        let socket = end.socket;
         if end.gone {
             return;
         }
@@ -473,7 +469,7 @@ impl<A: App, B: App> Pair<A, B> {
             Happening::Event(side, SocketEvent::Opened) => {
                 let peer = 1 - side;
                 let socket = self.net.socket(peer);
-                self.net.connections[connection].ends[peer].socket = SocketId0(socket);
+                self.net.connections[connection].ends[peer].socket = socket;
                 let port = self.net.connections[connection].to.port();
                 let from = SocketAddr::new(ADDRESSES[side], 40_000 + connection as u16);
                 let at = SocketAddr::new(ADDRESSES[peer], port);
