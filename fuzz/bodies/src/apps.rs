@@ -10,7 +10,7 @@ use airloom_base::{
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
-use crate::octets::Octets;
+use crate::octets::{Octets, said};
 
 /// Connections that peers open at most.
 const MOST_ACCEPTED: usize = 8;
@@ -261,14 +261,6 @@ impl Play {
             }
         }
         panic!("timers without an end");
-    }
-}
-
-fn said<'a>(octet: &'a u8, words: &'static [&'static [u8]]) -> &'a [u8] {
-    let first = 256 - words.len();
-    match usize::from(*octet).checked_sub(first) {
-        Some(number) => words[number],
-        None => std::slice::from_ref(octet),
     }
 }
 

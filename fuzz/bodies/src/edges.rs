@@ -13,7 +13,7 @@ use airloom_wire::edge::{self, Received};
 use airloom_wire::ip::{self, Brief, protocol};
 use serde_json::json;
 
-use crate::octets::Octets;
+use crate::octets::{Octets, said};
 
 /// Where answers of a name server go.
 #[derive(Default)]
@@ -81,11 +81,7 @@ pub fn names(octets: &[u8]) {
     let (mut records, mut net, mut now) = (Outbox::default(), Answers::default(), Instant::ZERO);
     let remote: SocketAddr = "10.0.0.2:50000".parse().expect("an address");
     while let Some(wait) = octets.next() {
-        let said = |octet: &u8| match usize::from(*octet).checked_sub(256 - DNS.len()) {
-            Some(number) => DNS[number].to_vec(),
-            None => vec![*octet],
-        };
-        let asked: Vec<u8> = octets.piece().iter().flat_map(said).collect();
+        let asked: Vec<u8> = octets.piece().iter().flat_map(|octet| said(octet, &DNS)).copied().collect();
         let body = Body::Real(asked.clone().into());
         let datagram = Datagram::Udp { local_port: 53, remote, body };
         server.handle_datagram(&mut Cx { now, records: &mut records }, &mut net, datagram);

@@ -7,6 +7,8 @@ use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
 use bytes::Bytes;
 
+use crate::octets::said;
+
 /// Rounds of timers after the peer has said everything.
 const ROUNDS: u32 = 10_000;
 
@@ -116,14 +118,6 @@ impl Sockets for Peer {
     }
 }
 
-/// An octet, or what it stands for.
-fn said(octet: &u8) -> &[u8] {
-    match octet.checked_sub(0xE0) {
-        Some(number) => WORDS[usize::from(number) % WORDS.len()],
-        None => std::slice::from_ref(octet),
-    }
-}
-
 /// Tells an application of something, unless the socket is gone.
 fn tell(app: &mut dyn App, cx: &mut Cx, peer: &mut Peer, socket: SocketId, event: SocketEvent) {
     if !peer.is_open(socket) {
@@ -156,7 +150,7 @@ pub fn ftp(octets: &[u8]) {
         if how & 4 == 0 { "10.0.0.1:21" } else { "[fd00::1]:21" }.parse().expect("an address");
     let there = SocketAddr::new(here.ip(), 50_000);
     let mut peer = Peer {
-        input: rest.iter().flat_map(said).copied().collect::<Vec<u8>>().into(),
+        input: rest.iter().flat_map(|octet| said(octet, &WORDS)).copied().collect::<Vec<u8>>().into(),
         chop: 1 + usize::from(*cut),
         ready: 0,
         open: Vec::new(),

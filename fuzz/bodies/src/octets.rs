@@ -45,3 +45,11 @@ impl<'a> Octets<'a> {
         choices[usize::from(self.octet()) % choices.len()]
     }
 }
+
+/// What an octet stands for: the last ones for these words, and all others for themselves.
+pub(crate) fn said<'a>(octet: &'a u8, words: &[&'a [u8]]) -> &'a [u8] {
+    match usize::from(*octet).checked_sub(256 - words.len()) {
+        Some(number) => words[number],
+        None => std::slice::from_ref(octet),
+    }
+}
