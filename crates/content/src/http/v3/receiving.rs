@@ -2,8 +2,7 @@
 
 use airloom_base::Body;
 
-use super::connection::PURPOSES;
-use super::connection::{Connection, Event, Transmit};
+use super::connection::{Connection, Event, PURPOSES, Transmit};
 use super::error::{unexpected, wrong_id};
 use super::frame::{Control, kind, role};
 use super::input::{EMPTY, Input, Piece};
@@ -164,10 +163,8 @@ impl Connection {
         if incoming.role == Role::Untold {
             let Some(number) = incoming.input.integer() else { return Ok(()) };
             let role = self.role(number)?;
-            let purpose = PURPOSES.get(
-                [role::CONTROL, role::ENCODER, role::DECODER].iter().position(|r| *r == number).unwrap_or(3),
-            );
-            let purpose = purpose.copied().unwrap_or("unknown");
+            let place = [role::CONTROL, role::ENCODER, role::DECODER].iter().position(|r| *r == number);
+            let purpose = place.map_or("unknown", |place| PURPOSES[place]);
             self.note(|| Some(Logged::Stream { stream, purpose, is_ours: false }));
             if let Some(incoming) = self.incoming.get_mut(&stream) {
                 incoming.role = role;
@@ -212,20 +209,16 @@ impl Connection {
                 },
                 Role::Encoder => {
                     let Some(octets) = incoming.input.rest() else { return Ok(()) };
-                    let wrong = Error::Connection(
-                        ErrorCode::QPACK_ENCODER_STREAM_ERROR,
-                        "entries that cannot be read",
-                    );
+                    let code = ErrorCode::QPACK_ENCODER_STREAM_ERROR;
+                    let wrong = Error::Connection(code, "entries that cannot be read");
                     // Entries that no head means are of no use: they count for nothing.
                     self.reader.feed(&octets.to_bytes()).map_err(|_| wrong)?;
                     self.unblock();
                 }
                 Role::Decoder => {
                     let Some(octets) = incoming.input.rest() else { return Ok(()) };
-                    let wrong = Error::Connection(
-                        ErrorCode::QPACK_DECODER_STREAM_ERROR,
-                        "acknowledgements that cannot be read",
-                    );
+                    let code = ErrorCode::QPACK_DECODER_STREAM_ERROR;
+                    let wrong = Error::Connection(code, "acknowledgements that cannot be read");
                     self.writer.feed(&octets.to_bytes()).map_err(|_| wrong)?;
                 }
                 Role::Unknown => {
@@ -406,12 +399,8 @@ impl Connection {
             Section::Lines(lines) => {
                 let length = block.len() as u64;
                 self.note(|| {
-                    Some(Logged::Frame {
-                        stream,
-                        frame: Frame::Headers(lines.clone()),
-                        length,
-                        is_ours: false,
-                    })
+                    let frame = Frame::Headers(lines.clone());
+                    Some(Logged::Frame { stream, frame, length, is_ours: false })
                 });
                 self.headers_arrived(stream, Some(lines))
             }
