@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use airloom_base::random::Stream;
-use airloom_base::record::Outbox;
+use airloom_base::record::{Outbox, PageRecord, Record};
 use airloom_base::service::{Datagram, WriteError};
 use airloom_base::{
     App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, StreamEvent, StreamKind,
@@ -15,6 +15,8 @@ use airloom_base::{
 };
 use bytes::Bytes;
 use smart_default::SmartDefault;
+
+use crate::pages::Object;
 
 /// Address of the first application's host.
 pub(crate) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -26,6 +28,22 @@ const ADDRESSES: [IpAddr; 2] = [CLIENT, SERVER];
 /// Random numbers of an application.
 pub(crate) fn stream(name: &str) -> Stream {
     Stream::new(1, name)
+}
+
+/// Objects with these paths.
+pub(crate) fn paths(paths: &[&str]) -> Vec<Object> {
+    paths.iter().map(|p| Object::Path((*p).to_owned())).collect()
+}
+
+/// Values of a summary by their names.
+pub(crate) fn numbers(summary: &BTreeMap<String, f64>, names: &[&str]) -> Vec<f64> {
+    names.iter().map(|name| summary[*name]).collect()
+}
+
+/// The pages that were recorded.
+pub(crate) fn pages(pair: &Pair<impl App, impl App>) -> Vec<PageRecord> {
+    let page = |record: &Record| if let Record::Page(page) = record { Some(page.clone()) } else { None };
+    pair.records().facts.iter().filter_map(page).collect()
 }
 
 enum Happening {

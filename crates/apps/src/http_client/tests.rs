@@ -1,13 +1,11 @@
-use std::collections::BTreeMap;
-
 use airloom_base::law::{Kind, Law};
-use airloom_base::record::{ObjectRecord, ObjectSource, PageRecord, Record};
+use airloom_base::record::{ObjectRecord, ObjectSource, Record};
 use airloom_base::units::Octets;
 use airloom_base::{App, Duration, Instant};
 
 use super::*;
 use crate::http_server::{self, Server};
-use crate::testing::{Answerer, Pair, SERVER, stream};
+use crate::testing::{Answerer, Pair, SERVER, numbers, pages, paths, stream};
 
 /// Every name is the one server's.
 fn made(config: Config) -> Result<Client, ConfigError> {
@@ -27,10 +25,6 @@ fn pair(config: Config) -> Pair<Client, Server> {
     pair_with(config, http_server::Config::default())
 }
 
-fn paths(paths: &[&str]) -> Vec<Object> {
-    paths.iter().map(|p| Object::Path((*p).to_owned())).collect()
-}
-
 /// A client that takes no time, so that what is left are round trips.
 fn at_once() -> Config {
     Config { reaction: Duration::ZERO, ..Config::default() }
@@ -38,15 +32,6 @@ fn at_once() -> Config {
 
 fn ten() -> Config {
     Config { objects: paths(&["/10000"; 10]), ..at_once() }
-}
-
-fn pages(pair: &Pair<Client, impl App>) -> Vec<PageRecord> {
-    let page = |record: &Record| if let Record::Page(page) = record { Some(page.clone()) } else { None };
-    pair.records().facts.iter().filter_map(page).collect()
-}
-
-fn numbers(summary: &BTreeMap<String, f64>, names: &[&str]) -> Vec<f64> {
-    names.iter().map(|name| summary[*name]).collect()
 }
 
 #[test]

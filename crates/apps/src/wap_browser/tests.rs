@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use airloom_base::random::Stream;
-use airloom_base::record::{FlowRecord, PageRecord, Record};
+use airloom_base::record::{FlowRecord, Record};
 use airloom_base::service::Datagram;
 use airloom_base::{Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets};
 use airloom_transports::wsp::connectionless;
@@ -13,7 +13,7 @@ use airloom_transports::wtp::wire::{Kind, split};
 use bytes::Bytes;
 
 use super::*;
-use crate::testing::{CLIENT, Pair, SERVER, stream};
+use crate::testing::{CLIENT, Pair, SERVER, numbers, pages, paths, stream};
 
 /// A gateway that knows what `/<size>` holds, and nothing else.
 struct Gateway {
@@ -124,22 +124,9 @@ fn pair(config: Config) -> Pair<Browser, Gateway> {
     Pair::new(browser(config), Gateway::new())
 }
 
-fn paths(paths: &[&str]) -> Vec<Object> {
-    paths.iter().map(|p| Object::Path((*p).to_owned())).collect()
-}
-
-fn pages(pair: &Pair<Browser, Gateway>) -> Vec<PageRecord> {
-    let page = |record: &Record| if let Record::Page(page) = record { Some(page.clone()) } else { None };
-    pair.records().facts.iter().filter_map(page).collect()
-}
-
 fn flows(pair: &Pair<Browser, Gateway>) -> Vec<FlowRecord> {
     let flow = |record: &Record| if let Record::Flow(flow) = record { Some(flow.clone()) } else { None };
     pair.records().facts.iter().filter_map(flow).collect()
-}
-
-fn numbers(summary: &BTreeMap<String, f64>, names: &[&str]) -> Vec<f64> {
-    names.iter().map(|name| summary[*name]).collect()
 }
 
 const TRIP: f64 = 0.02;
