@@ -98,18 +98,15 @@ fn hear(end: &mut Connection, octets: Vec<u8>) -> (Vec<Event>, Vec<u8>) {
     end.feed(Body::Real(octets.into()));
     let (mut events, mut answer) = (Vec::new(), Vec::new());
     loop {
-        match end.poll_event() {
-            Some(event) => events.push(event),
-            None => break,
-        }
+        let event = end.poll_event();
         while let Some(octets) = end.poll_transmit() {
             answer.extend_from_slice(&octets.to_bytes());
         }
+        match event {
+            Some(event) => events.push(event),
+            None => return (events, answer),
+        }
     }
-    while let Some(octets) = end.poll_transmit() {
-        answer.extend_from_slice(&octets.to_bytes());
-    }
-    (events, answer)
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
