@@ -9,7 +9,7 @@ use airloom_wap::wsp::client::{self, Client};
 use airloom_wap::wsp::server::{self, Server};
 use airloom_wap::wsp::status::Reason;
 use airloom_wap::wsp::wire::{Method, Pdu};
-use airloom_wap::wtp::wire::{Kind, split};
+use airloom_wap::wtp::wire::{Class, Kind, Trailer, split};
 use airloom_wap::wtp::{self, Transaction};
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -236,11 +236,7 @@ fn the_end_of_a_session_does_not_end_the_next_one() {
     let mut pair = Pair::open();
     pair.client.connect(pair.now, Vec::new(), Bytes::new());
     // It was under way when the client asked for another session.
-    let pdu = Pdu::Disconnect { session: pair.session() }.to_bytes();
-    let class = wtp::wire::Class::Unreliable;
-    let (trailer, version, tid_new, user_ack) = (wtp::wire::Trailer::Message, 0, false, false);
-    let kind = Kind::Invoke { trailer, version, tid_new, user_ack, class, data: pdu };
-    let late = wtp::wire::Pdu::new(77, false, kind).to_bytes();
+    let late = invoke(77, Class::Unreliable, &Pdu::Disconnect { session: pair.session() });
     pair.client.handle_datagram(pair.now, at_server(), &late);
     assert_eq!(pair.client.state(), client::State::Connecting);
 }
@@ -248,7 +244,7 @@ fn the_end_of_a_session_does_not_end_the_next_one() {
 /// A client that keeps to nothing: PDUs as they are.
 fn raw(pair: &mut Pair, tid: u16, pdu: &Pdu) -> Vec<Kind> {
     let from = "10.0.0.9:1000".parse().unwrap();
-    pair.server.handle_datagram(pair.now, from, &invoke(tid, pdu));
+    pair.server.handle_datagram(pair.now, from, &invoke(tid, Class::WithResult, pdu));
     let mut answers = Vec::new();
     while let Some((_, datagram)) = pair.server.poll_transmit() {
         answers.extend(split(&datagram).into_iter().map(|p| p.unwrap().kind));
@@ -256,21 +252,11 @@ fn raw(pair: &mut Pair, tid: u16, pdu: &Pdu) -> Vec<Kind> {
     answers
 }
 
-/// A message that asks for a result, in one packet.
-fn invoke(tid: u16, pdu: &Pdu) -> Bytes {
-    let invoke = wtp::wire::Pdu::new(
-        tid,
-        false,
-        Kind::Invoke {
-            trailer: wtp::wire::Trailer::Message,
-            version: 0,
-            tid_new: false,
-            user_ack: true,
-            class: wtp::wire::Class::WithResult,
-            data: pdu.to_bytes(),
-        },
-    );
-    invoke.to_bytes()
+/// A message in one packet.
+fn invoke(tid: u16, class: Class, pdu: &Pdu) -> Bytes {
+    let (trailer, user_ack, data) = (Trailer::Message, class == Class::WithResult, pdu.to_bytes());
+    let kind = Kind::Invoke { trailer, version: 0, tid_new: false, user_ack, class, data };
+    wtp::wire::Pdu::new(tid, false, kind).to_bytes()
 }
 
 fn aborted(reason: Reason) -> Vec<Kind> {
@@ -405,7 +391,7 @@ fn names_of_sessions_tell_nothing_of_each_other() {
         let connect = Pdu::Connect { version: 0x10, capabilities: Vec::new(), headers: Bytes::new() };
         let peers: Vec<SocketAddr> = (1..=500).map(|port| ([10, 0, 0, 9], port).into()).collect();
         for peer in &peers {
-            server.handle_datagram(Instant::ZERO, *peer, &invoke(1, &connect));
+            server.handle_datagram(Instant::ZERO, *peer, &invoke(1, Class::WithResult, &connect));
         }
         peers.iter().map(|peer| server.session_of(*peer).unwrap()).collect::<Vec<_>>()
     };
@@ -429,16 +415,8 @@ fn without_the_option_a_suspension_is_the_end() {
     pair.client.suspend(pair.now);
     assert_eq!(pair.client.state(), client::State::Connected);
     // One that suspends all the same.
-    let suspend = Kind::Invoke {
-        trailer: wtp::wire::Trailer::Message,
-        version: 0,
-        tid_new: false,
-        user_ack: false,
-        class: wtp::wire::Class::Unreliable,
-        data: Pdu::Suspend { session: pair.session() }.to_bytes(),
-    };
-    let unit = wtp::wire::Pdu::new(50, false, suspend).to_bytes();
-    pair.server.handle_datagram(pair.now, pair.at, &unit);
+    let suspend = invoke(50, Class::Unreliable, &Pdu::Suspend { session: pair.session() });
+    pair.server.handle_datagram(pair.now, pair.at, &suspend);
     pair.run(1);
     assert_eq!(pair.server.sessions(), 0);
 }
