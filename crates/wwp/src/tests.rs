@@ -585,10 +585,7 @@ fn segments_that_could_be_of_the_wave_but_cannot_be_true_change_nothing() {
 fn a_cycle_that_nobody_began_does_not_stop_those_that_come() {
     let mut pair = watched(&known());
     pair.set_fate(lose(End::Client, &[6]));
-    pair.open(End::Client);
-    let body = Body::filler(1, 1024 * 72);
-    pair.write(End::Client, body.clone());
-    pair.finish(End::Client);
+    let (mut pair, body) = says(pair, 1024 * 72);
     pair.drive_until(Instant::ZERO + MS * 350);
     pair.inject(End::Server, forged(Kind::Probe1, 3, 1, 500_000, Body::EMPTY));
     ends_with(&mut pair, body);

@@ -411,10 +411,7 @@ fn a_peer_that_sends_more_than_windows_allow_is_stopped() {
     for _ in 0..5 {
         server.feed(Body::Real(frame(0, 0, 1, &[0; 16_384]).into()));
     }
-    let mut events = Vec::new();
-    while let Some(event) = server.poll_event() {
-        events.push(event);
-    }
+    let events: Vec<Event> = std::iter::from_fn(|| server.poll_event()).collect();
     // Windows open as octets are handed out, so this peer is within them.
     assert_eq!(failure(&events), None);
     let settings = Settings { initial_window_size: 100, ..Options::default().settings };
