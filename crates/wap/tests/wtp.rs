@@ -125,6 +125,12 @@ impl Pair {
         true
     }
 
+    /// Asks for a result, and goes on to the end.
+    fn asks(mut self, message: Bytes) -> Pair {
+        self.invoke(Class::WithResult, message);
+        self.drive()
+    }
+
     fn drive(mut self) -> Pair {
         let mut steps = 0;
         while self.step() {
@@ -161,9 +167,7 @@ const RID: u8 = 1;
 
 #[test]
 fn a_transaction_with_a_result_takes_three_pdus() {
-    let mut pair = Pair::new(Config::default(), |_| WELL).answering(secs(1.0), octets(500));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), |_| WELL).answering(secs(1.0), octets(500)).asks(request());
     assert_eq!(pair.octets(), [(0, 0, INVOKE), (1100, 1, RESULT), (1200, 0, ACK)]);
     assert_eq!(pair.heard(0), [(1200, Indication::InvokeConfirmed), (1200, Indication::Result(octets(500)))]);
     assert_eq!(pair.heard(1), [(100, invoked(Class::WithResult)), (1300, Indication::ResultConfirmed)]);
@@ -173,9 +177,7 @@ fn a_transaction_with_a_result_takes_three_pdus() {
 
 #[test]
 fn a_slow_user_is_covered_by_one_hold_on_acknowledgement() {
-    let mut pair = Pair::new(Config::default(), |_| WELL).answering(secs(9.0), request());
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), |_| WELL).answering(secs(9.0), request()).asks(request());
     assert_eq!(pair.octets(), [(0, 0, INVOKE), (2100, 1, ACK), (9100, 1, RESULT), (9200, 0, ACK)]);
 }
 
@@ -183,9 +185,7 @@ fn a_slow_user_is_covered_by_one_hold_on_acknowledgement() {
 fn what_is_lost_is_repeated_at_fixed_intervals() {
     // The first Invoke and the first Result are lost.
     let lost = |n| if [0, 2].contains(&n) { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(100));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(100)).asks(request());
     assert_eq!(
         pair.octets(),
         [
@@ -203,27 +203,21 @@ fn what_is_lost_is_repeated_at_fixed_intervals() {
 #[test]
 fn a_lost_last_acknowledgement_is_repeated_for_a_repeated_result_only() {
     let lost = |n| if n == 2 { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(100));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(100)).asks(request());
     assert_eq!(pair.octets()[3..], [(7100, 1, RESULT | RID), (7200, 0, ACK | RID)]);
     assert_eq!(pair.heard[0].len(), 2);
 }
 
 #[test]
 fn without_any_answer_it_ends_after_eight_repetitions() {
-    let mut pair = Pair::new(Config::default(), |_| LOST);
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), |_| LOST).asks(request());
     assert_eq!(pair.sent.len(), 9);
     assert_eq!(pair.heard(0), [(45_000, Indication::Aborted(Abort::Provider(Reason::NoResponse)))]);
 }
 
 #[test]
 fn a_responder_that_takes_longer_than_its_initiator_waits_is_told_that_it_is_over() {
-    let mut pair = Pair::new(Config::default(), |_| WELL).answering(secs(60.0), request());
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), |_| WELL).answering(secs(60.0), request()).asks(request());
     // 40 s after the hold-on acknowledgement; nobody answers at 60 s.
     assert_eq!(pair.octets(), [(0, 0, INVOKE), (2100, 1, ACK), (42_200, 0, 0x20)]);
     let over = Indication::Aborted(Abort::Provider(Reason::NoResponse));
@@ -281,9 +275,8 @@ fn a_user_that_aborts_ends_it_on_both_sides() {
 
 #[test]
 fn a_long_result_goes_in_groups_that_are_acknowledged_one_by_one() {
-    let mut pair = Pair::new(Config::default(), |_| WELL).answering(Duration::ZERO, octets(10_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair =
+        Pair::new(Config::default(), |_| WELL).answering(Duration::ZERO, octets(10_000)).asks(request());
     assert_eq!(pair.heard(0)[1], (600, Indication::Result(octets(10_000))));
     let named: Vec<_> = pair.sent.iter().filter(|s| s.1 == 0).skip(1).map(|s| s.2.to_vec()).collect();
     let ack = |psn| vec![0x98, 0, 1, 0x19, psn];
@@ -293,9 +286,7 @@ fn a_long_result_goes_in_groups_that_are_acknowledged_one_by_one() {
 #[test]
 fn a_group_is_as_large_as_the_receiver_takes() {
     let config = Config { maximum_group: Some(Octets(32_768)), ..Config::default() };
-    let mut pair = Pair::new(config, |_| WELL).answering(Duration::ZERO, octets(100_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(config, |_| WELL).answering(Duration::ZERO, octets(100_000)).asks(request());
     let first = Pdu::parse(&pair.sent[0].2).unwrap();
     assert_eq!(first.items, [Tpi::Option(OptionItem::MaximumGroup(32_768))]);
     // 72 packets in groups of 23.
@@ -305,9 +296,8 @@ fn a_group_is_as_large_as_the_receiver_takes() {
 
 #[test]
 fn a_long_request_goes_in_groups_too() {
-    let mut pair = Pair::new(Config::default(), |_| WELL).answering(Duration::ZERO, request());
-    pair.invoke(Class::WithResult, octets(9_000));
-    let pair = pair.drive();
+    let pair =
+        Pair::new(Config::default(), |_| WELL).answering(Duration::ZERO, request()).asks(octets(9_000));
     let Indication::Invoke { message, .. } = &pair.heard(1)[0].1 else { panic!("an invoke") };
     assert_eq!(*message, octets(9_000));
 }
@@ -315,9 +305,7 @@ fn a_long_request_goes_in_groups_too() {
 #[test]
 fn what_is_missing_in_a_group_is_asked_for_and_alone_repeated() {
     let lost = |n| if [1, 2].contains(&n) { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(4_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(4_000)).asks(request());
     let sent: Vec<_> = pair.sent[4..].iter().map(|s| (s.1, s.2[..s.2.len().min(6)].to_vec())).collect();
     assert_eq!(sent[0], (0, vec![0x38, 0, 1, 2, 0, 1]));
     assert_eq!(sent[1].1[..3], [0x11, 0x80, 1]);
@@ -328,9 +316,7 @@ fn what_is_missing_in_a_group_is_asked_for_and_alone_repeated() {
 #[test]
 fn a_lost_end_of_a_group_is_repeated_after_the_group_interval() {
     let lost = |n| if n == 3 { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(4_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(4_000)).asks(request());
     assert_eq!(pair.octets()[4], (3100, 1, 0x33));
     assert_eq!(pair.heard(0)[1], (3200, Indication::Result(octets(4_000))));
 }
@@ -339,9 +325,7 @@ fn a_lost_end_of_a_group_is_repeated_after_the_group_interval() {
 fn packets_that_overtake_each_other_are_waited_for_if_so_set() {
     let late = |n| if n == 1 { Fate { copies: 1, late: Duration::from_millis(20) } } else { WELL };
     let config = Config { negative_ack_delay: Duration::from_millis(50), ..Config::default() };
-    let mut pair = Pair::new(config, late).answering(Duration::ZERO, octets(4_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(config, late).answering(Duration::ZERO, octets(4_000)).asks(request());
     assert_eq!(pair.sent.len(), 5);
 }
 
@@ -359,9 +343,7 @@ fn a_message_with_too_many_packets_is_refused_or_aborted() {
 #[test]
 fn repetitions_of_a_network_do_not_reach_the_user() {
     let twice = |_| Fate { copies: 2, late: Duration::ZERO };
-    let mut pair = Pair::new(Config::default(), twice).answering(secs(0.5), octets(9_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), twice).answering(secs(0.5), octets(9_000)).asks(request());
     assert_eq!((pair.heard[0].len(), pair.heard[1].len()), (2, 2));
 }
 
@@ -430,6 +412,15 @@ fn invoke(tid: u16, tid_new: bool, repeated: bool) -> Pdu {
         data: request(),
     };
     Pdu::new(tid, repeated, kind)
+}
+
+/// The first packet of several.
+fn begins(tid: u16) -> Pdu {
+    let mut pdu = invoke(tid, false, false);
+    if let Kind::Invoke { trailer, .. } = &mut pdu.kind {
+        *trailer = Trailer::None;
+    }
+    pdu
 }
 
 const VERIFY: Kind = Kind::Ack { verify: true };
@@ -522,9 +513,7 @@ fn an_invoke_that_was_overtaken_and_verified_does_not_let_a_copy_of_the_other_on
 #[test]
 fn an_unknown_peer_can_be_made_to_prove_where_it_is() {
     let config = Config { verify_unknown: true, ..Config::default() };
-    let mut pair = Pair::new(config, |_| WELL).answering(Duration::ZERO, octets(9_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(config, |_| WELL).answering(Duration::ZERO, octets(9_000)).asks(request());
     assert_eq!(pair.octets()[..3], [(0, 0, INVOKE), (100, 1, 0x1C), (200, 0, 0x1C)]);
     assert_eq!(pair.heard(0)[1].1, Indication::Result(octets(9_000)));
 }
@@ -537,9 +526,7 @@ fn verifying() -> Config {
 fn a_verified_request_whose_end_was_lost_is_repeated_with_the_answer_to_the_question() {
     // Its third packet is lost; the responder has the answer and waits.
     let lost = |n| if n == 2 { LOST } else { WELL };
-    let mut pair = Pair::new(verifying(), lost).answering(Duration::ZERO, octets(100));
-    pair.invoke(Class::WithResult, octets(3_500));
-    let pair = pair.drive();
+    let pair = Pair::new(verifying(), lost).answering(Duration::ZERO, octets(100)).asks(octets(3_500));
     assert_eq!(pair.octets()[3..5], [(100, 1, 0x1C), (200, 0, 0x1C)]);
     let again = [(3200, 0, 0x1C | RID), (3200, 0, 0x08 | RID), (3200, 0, 0x2A | RID)];
     assert_eq!(pair.octets()[5..8], again);
@@ -550,9 +537,7 @@ fn a_verified_request_whose_end_was_lost_is_repeated_with_the_answer_to_the_ques
 fn a_verified_request_of_several_groups_survives_a_lost_packet_and_what_was_said_of_it() {
     // A packet in the middle, and the negative acknowledgement.
     let lost = |n| if [1, 5].contains(&n) { LOST } else { WELL };
-    let mut pair = Pair::new(verifying(), lost).answering(Duration::ZERO, octets(100));
-    pair.invoke(Class::WithResult, octets(6_000));
-    let pair = pair.drive();
+    let pair = Pair::new(verifying(), lost).answering(Duration::ZERO, octets(100)).asks(octets(6_000));
     assert_eq!(pair.sent[5].2.as_ref(), [0x38, 0x80, 1, 1, 1]);
     assert_eq!(pair.heard(0)[1].1, Indication::Result(octets(100)));
     assert_eq!(pair.heard(1).len(), 2);
@@ -574,9 +559,7 @@ fn a_verified_push_whose_acknowledgement_was_lost_has_arrived() {
 #[test]
 fn a_verified_request_is_answered_by_the_hold_on_acknowledgement_again() {
     let lost = |n| if n == 3 { LOST } else { WELL };
-    let mut pair = Pair::new(verifying(), lost).answering(secs(30.0), request());
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(verifying(), lost).answering(secs(30.0), request()).asks(request());
     assert_eq!(pair.octets()[3..6], [(2300, 1, ACK), (5200, 0, 0x1C | RID), (5300, 1, ACK | RID)]);
     assert_eq!(pair.heard(0), [(5400, Indication::InvokeConfirmed), (30_400, Indication::Result(request()))]);
 }
@@ -585,11 +568,7 @@ fn a_verified_request_is_answered_by_the_hold_on_acknowledgement_again() {
 fn an_initiator_that_repeats_nothing_but_its_yes_is_told_what_is_missing() {
     let mut end = Alone(Provider::new(verifying(), 1));
     let part = |psn, trailer| Pdu::new(9, false, Kind::SegmentedInvoke { trailer, psn, data: octets(10) });
-    let mut first = invoke(9, false, false);
-    if let Kind::Invoke { trailer, .. } = &mut first.kind {
-        *trailer = Trailer::None;
-    }
-    assert_eq!(end.says(0.0, first), [Pdu::new(0x8009, false, VERIFY)]);
+    assert_eq!(end.says(0.0, begins(9)), [Pdu::new(0x8009, false, VERIFY)]);
     assert_eq!(end.says(0.1, part(2, Trailer::Group)), []);
     let missing = Pdu::new(0x8009, false, Kind::NegativeAck(vec![1]));
     assert_eq!(end.says(0.2, Pdu::new(9, false, VERIFY)), std::slice::from_ref(&missing));
@@ -609,24 +588,18 @@ fn an_initiator_that_repeats_nothing_but_its_yes_is_told_what_is_missing() {
 fn what_is_said_for_the_first_time_is_not_marked_as_repeated_whatever_it_answers() {
     // The end of the first group was lost, and comes again after its interval.
     let lost = |n| if n == 3 { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9_000)).asks(request());
     assert_eq!(pair.octets()[4..6], [(3100, 1, 0x35), (3200, 0, 0x98)]);
     assert_eq!((pair.ends[0].counters().resent, pair.ends[1].counters().resent), (0, 1));
     assert_eq!(pair.ends[0].counters().groups_received, 2);
     // Its acknowledgement was lost: that one is repeated, and the group counted once.
     let lost = |n| if n == 4 { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9_000));
-    pair.invoke(Class::WithResult, request());
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9_000)).asks(request());
     assert_eq!(pair.octets()[5..7], [(3100, 1, 0x35), (3200, 0, 0x98 | RID)]);
     assert_eq!(pair.ends[0].counters().groups_received, 2);
     // A long request whose end came at the second attempt.
     let lost = |n| if n == 1 { LOST } else { WELL };
-    let mut pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9));
-    pair.invoke(Class::WithResult, octets(2_000));
-    let pair = pair.drive();
+    let pair = Pair::new(Config::default(), lost).answering(Duration::ZERO, octets(9)).asks(octets(2_000));
     assert_eq!(pair.octets()[2..5], [(3000, 0, 0x08 | RID), (3000, 0, 0x2A | RID), (3100, 1, 0x98)]);
 }
 
@@ -653,9 +626,9 @@ fn there_is_room_for_so_many_transactions_and_so_many_octets() {
     let config = Config { max_transactions: 2, reassembly_limit: Octets(2_500), ..Config::default() };
     let mut end = Alone(Provider::new(config, 1));
     let part = |tid| {
-        let mut pdu = invoke(tid, false, false);
-        if let Kind::Invoke { trailer, data, .. } = &mut pdu.kind {
-            (*trailer, *data) = (Trailer::None, octets(1_400));
+        let mut pdu = begins(tid);
+        if let Kind::Invoke { data, .. } = &mut pdu.kind {
+            *data = octets(1_400);
         }
         pdu
     };
@@ -676,11 +649,8 @@ fn an_address_has_its_share_of_transactions() {
     let config = Config { max_transactions_of_address: 2, ..Config::default() };
     let mut provider = Provider::new(config, 1);
     let mut first = |peer: u8, tid| {
-        let mut pdu = invoke(tid, false, false);
-        if let Kind::Invoke { trailer, .. } = &mut pdu.kind {
-            *trailer = Trailer::None;
-        }
-        provider.handle_datagram(Instant::ZERO, ([10, 0, 0, peer], 1_000 + tid).into(), &pdu.to_bytes());
+        let pdu = begins(tid).to_bytes();
+        provider.handle_datagram(Instant::ZERO, ([10, 0, 0, peer], 1_000 + tid).into(), &pdu);
         std::iter::from_fn(|| provider.poll_transmit()).map(|(to, _)| to.port()).collect::<Vec<_>>()
     };
     assert!([first(1, 1), first(1, 2), first(2, 1)].concat().is_empty());
@@ -691,11 +661,7 @@ fn an_address_has_its_share_of_transactions() {
 #[test]
 fn what_is_never_completed_is_forgotten() {
     let mut end = Alone(Provider::new(Config::default(), 1));
-    let mut pdu = invoke(1, false, false);
-    if let Kind::Invoke { trailer, .. } = &mut pdu.kind {
-        *trailer = Trailer::None;
-    }
-    end.says(0.0, pdu);
+    end.says(0.0, begins(1));
     end.says(0.0, invoke(3, false, false));
     while let Some(at) = end.0.poll_timeout() {
         end.0.handle_timeout(at);
