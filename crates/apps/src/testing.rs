@@ -447,6 +447,12 @@ impl<A: App, B: App> Pair<A, B> {
         self.run_until(Instant::ZERO + Duration::from_secs(3600))
     }
 
+    /// The same once everything has happened.
+    pub(crate) fn ran(mut self) -> Self {
+        self.run();
+        self
+    }
+
     /// Results of the client.
     pub(crate) fn summary(&self) -> BTreeMap<String, f64> {
         let mut summary = Summary::default();

@@ -15,8 +15,7 @@ fn pair(config: Config) -> Pair<Client, Server> {
 
 #[test]
 fn a_get_brings_as_many_octets_as_asked_for() {
-    let mut pair = pair(Config { size: Octets(1_000_000), request: Octets(300), ..Config::default() });
-    pair.run();
+    let pair = pair(Config { size: Octets(1_000_000), request: Octets(300), ..Config::default() }).ran();
     let summary = pair.summary();
     assert_eq!((summary["transfers"], summary["bytes"]), (1.0, 1e6));
     assert!(pair.a.is_done());
@@ -28,8 +27,7 @@ fn a_get_brings_as_many_octets_as_asked_for() {
 
 #[test]
 fn a_put_is_complete_when_the_server_says_so() {
-    let mut pair = pair(Config { size: Octets(200_000), mode: Mode::Put, ..Config::default() });
-    pair.run();
+    let pair = pair(Config { size: Octets(200_000), mode: Mode::Put, ..Config::default() }).ran();
     assert_eq!(pair.summary()["transfers"], 1.0);
     let server = pair.server_summary();
     assert_eq!(server["received_bytes"], 200_000.0);
@@ -44,8 +42,7 @@ fn transfers_run_one_after_another_or_side_by_side() {
         for mode in [Mode::Get, Mode::Put] {
             let config =
                 Config { size: Octets(10_240), repeat: 6, parallel, keep, mode, ..Config::default() };
-            let mut pair = pair(config);
-            pair.run();
+            let pair = pair(config).ran();
             assert_eq!(pair.summary()["transfers"], 6.0, "{parallel} {keep} {mode:?}");
             assert_eq!(pair.net.opened(), connections, "{parallel} {keep} {mode:?}");
             assert_eq!(pair.server_summary()["transfers_served"], 6.0);

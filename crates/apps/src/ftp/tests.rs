@@ -65,8 +65,7 @@ fn the_dialogue_is_that_of_rfc_959() {
 
 #[test]
 fn who_asks_for_features_hears_of_size() {
-    let mut pair = Pair::new(Speaker::new(PORT, "FEAT\r\nQUIT\r\n"), server(ServerConfig::default()));
-    pair.run();
+    let pair = Pair::new(Speaker::new(PORT, "FEAT\r\nQUIT\r\n"), server(ServerConfig::default())).ran();
     let text = pair.a.text();
     assert!(text.contains("\r\n211-Features:\r\n SIZE\r\n211 End\r\n221 "), "{text}");
 }
@@ -74,8 +73,7 @@ fn who_asks_for_features_hears_of_size() {
 #[test]
 fn after_epsv_all_data_connections_are_asked_for_in_no_other_way() {
     let say = "USER a\r\nPASS b\r\nEPSV all\r\nPORT 10,0,0,1,30,30\r\nEPRT |1|10.0.0.1|5000|\r\nPASV\r\nEPSV\r\nQUIT\r\n";
-    let mut pair = Pair::new(Speaker::new(PORT, say), server(ServerConfig::default()));
-    pair.run();
+    let pair = Pair::new(Speaker::new(PORT, say), server(ServerConfig::default())).ran();
     let text = pair.a.text();
     let numbers: Vec<&str> = text.lines().map(|line| &line[..3]).collect();
     assert_eq!(numbers, ["220", "331", "230", "200", "503", "503", "503", "229", "221"], "{text}");
@@ -84,8 +82,7 @@ fn after_epsv_all_data_connections_are_asked_for_in_no_other_way() {
 #[test]
 fn nobody_is_served_before_the_login_and_nobody_is_connected_to_for_another() {
     let say = "RETR 1kB\r\nPASS x\r\nUSER a\r\nPASS b\r\nPORT 10,9,9,9,30,30\r\nPORT 10,0,0,1,0,25\r\nEPRT |1|10.0.0.1|5000|\r\nPORT 1,2\r\nQUIT\r\n";
-    let mut pair = Pair::new(Speaker::new(PORT, say), server(ServerConfig::default()));
-    pair.run();
+    let pair = Pair::new(Speaker::new(PORT, say), server(ServerConfig::default())).ran();
     let text = pair.a.text();
     let numbers: Vec<&str> = text.lines().map(|line| &line[..3]).collect();
     assert_eq!(numbers, ["220", "530", "503", "331", "230", "504", "504", "200", "501", "221"]);
@@ -97,19 +94,16 @@ fn a_stored_file_is_there_afterwards_and_a_listed_one_has_its_size() {
     let files = BTreeMap::from([("readme".to_owned(), Octets(77))]);
     let config = ServerConfig { files, ..ServerConfig::default() };
     let put = Config { mode: Mode::Put, size: Octets(5000), file: Some("new".into()), ..Config::default() };
-    let mut stored = Pair::new(client(put), server(config));
-    stored.run();
+    let stored = Pair::new(client(put), server(config)).ran();
     let say = "USER a\r\nPASS b\r\nSIZE new\r\nSIZE /readme\r\nSIZE other\r\nQUIT\r\n";
-    let mut asked = Pair::new(Speaker::new(PORT, say), stored.b);
-    asked.run();
+    let asked = Pair::new(Speaker::new(PORT, say), stored.b).ran();
     let text = asked.a.text();
     assert!(text.contains("213 5000\r\n213 77\r\n550"), "{text}");
 }
 
 #[test]
 fn what_is_not_there_is_refused_and_the_next_file_is_asked_for() {
-    let mut pair = pair(Config { file: Some("nothing".into()), repeat: 2, ..Config::default() });
-    pair.run();
+    let pair = pair(Config { file: Some("nothing".into()), repeat: 2, ..Config::default() }).ran();
     let summary = pair.summary();
     assert_eq!((summary["transfers"], summary["transfers_failed"]), (0.0, 2.0));
     assert_eq!(summary["transfers_refused"], 2.0);
@@ -142,8 +136,7 @@ fn what_a_server_has_sent_is_what_has_left_it() {
 
 #[test]
 fn a_file_of_another_size_than_asked_for_is_a_failure() {
-    let mut pair = pair(Config { size: Octets(2000), file: Some("1kB".into()), ..Config::default() });
-    pair.run();
+    let pair = pair(Config { size: Octets(2000), file: Some("1kB".into()), ..Config::default() }).ran();
     assert_eq!((pair.summary()["transfers"], pair.summary()["transfers_failed"]), (0.0, 1.0));
 }
 
@@ -175,8 +168,7 @@ fn an_active_client_that_cannot_be_reached_gets_425() {
 #[test]
 fn clients_beyond_the_limit_and_silent_ones_are_sent_away() {
     let config = ServerConfig { max_clients: 0, ..ServerConfig::default() };
-    let mut full = Pair::new(Speaker::new(PORT, "NOOP\r\n"), server(config));
-    full.run();
+    let full = Pair::new(Speaker::new(PORT, "NOOP\r\n"), server(config)).ran();
     assert_eq!(full.a.end, Some(CloseReason::Reset));
 
     let mut silent = Pair::new(Speaker::new(PORT, "USER a\r\n"), server(ServerConfig::default()));

@@ -70,8 +70,7 @@ fn connections_are_used_as_the_version_says() {
 
 #[test]
 fn pipelining_begins_when_the_connection_has_proved_to_persist() {
-    let mut deep = pair(Config { connections: 1, pipeline: 4, ..ten() });
-    deep.run();
+    let deep = pair(Config { connections: 1, pipeline: 4, ..ten() }).ran();
     // Set-up, the first one alone, then 9 in flights of at most 4 that refill as answers come.
     let load = deep.summary()["page_load_s"];
     assert!((load - 0.1).abs() < 1e-6, "{load}");
@@ -96,8 +95,7 @@ fn octets_may_arrive_one_by_one() {
 fn inline_objects_follow_the_page_and_pages_follow_each_other() {
     let all = vec![paths(&["/1000", "/2000", "/3000"]), paths(&["/10"])];
     let think = Duration::from_secs(1);
-    let mut pair = pair(Config { pages: all, connections: 4, think, repeat: 2, ..at_once() });
-    pair.run();
+    let pair = pair(Config { pages: all, connections: 4, think, repeat: 2, ..at_once() }).ran();
     let records = pages(&pair);
     assert_eq!(records.len(), 4);
     assert_eq!((records[0].objects, records[0].bytes, records[0].connections), (3, 6000, 2));
@@ -115,8 +113,7 @@ fn what_is_not_there_or_has_another_size_has_failed() {
         Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), ..Detailed::default() })
     };
     let objects = vec![Object::Path("/none".into()), sized(100), sized(101)];
-    let mut pair = pair(Config { objects, ..at_once() });
-    pair.run();
+    let pair = pair(Config { objects, ..at_once() }).ran();
     let summary = pair.summary();
     assert_eq!(numbers(&summary, &["objects", "failed", "pages_failed"]), [1.0, 2.0, 1.0]);
     assert!(!summary.contains_key("page_load_s"), "a failed page has no load time");
@@ -130,8 +127,7 @@ fn form(path: &str, octets: u64) -> Object {
 #[test]
 fn forms_are_posted_and_never_twice() {
     let objects = || vec![form("/1000", 5_000), Object::Path("/10".into()), Object::Path("/20".into())];
-    let mut whole = pair(Config { objects: objects(), connections: 1, pipeline: 3, ..at_once() });
-    whole.run();
+    let whole = pair(Config { objects: objects(), connections: 1, pipeline: 3, ..at_once() }).ran();
     assert_eq!(numbers(&whole.summary(), &["objects", "failed", "bytes"]), [3.0, 0.0, 1_030.0]);
     // The request has arrived and its answer breaks off.
     let mut cut = pair(Config { objects: objects(), connections: 1, ..at_once() });
@@ -181,15 +177,12 @@ fn as_many_failures_as_can_be_allowed_have_an_end() {
 #[test]
 fn a_server_that_closes_after_each_response_is_not_to_blame_for_the_rest() {
     let server = http_server::Config { max_requests: Some(3), ..Default::default() };
-    let mut pair = pair_with(Config { connections: 1, pipeline: 8, retries: 0, ..ten() }, server);
-    pair.run();
+    let pair = pair_with(Config { connections: 1, pipeline: 8, retries: 0, ..ten() }, server).ran();
     assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [10.0, 0.0, 4.0]);
 }
 
 fn answered(answers: &[&[u8]], config: Config) -> Pair<Client, Answerer> {
-    let mut pair = Pair::new(client(config), Answerer::new(answers, 1, true));
-    pair.run();
-    pair
+    Pair::new(client(config), Answerer::new(answers, 1, true)).ran()
 }
 
 #[test]
@@ -309,8 +302,7 @@ fn objects(of: impl IntoIterator<Item = Detailed>) -> Vec<Object> {
 #[test]
 fn each_server_has_connections_of_its_own_and_none_waits_for_another() {
     let all = ["/1", "/2", "/3", "/4"].map(|path| at("a", path)).into_iter().chain([at("b", "/5")]);
-    let mut pair = pair(Config { objects: objects(all), connections: 1, ..at_once() });
-    pair.run();
+    let pair = pair(Config { objects: objects(all), connections: 1, ..at_once() }).ran();
     // 20 ms of set-up side by side, then four objects from the one while the other has done.
     let summary = pair.summary();
     assert_eq!(
@@ -365,8 +357,7 @@ fn small_objects_are_kept_and_large_ones_and_changed_ones_fetched_again() {
     };
     let config = |cache, cache_object| Config { pages: page(), repeat: 3, cache, cache_object, ..at_once() };
     let load = |config| {
-        let mut pair = pair(config);
-        pair.run();
+        let pair = pair(config).ran();
         let summary = pair.summary();
         assert_eq!(numbers(&summary, &["pages", "failed"]), [3.0, 0.0]);
         assert!(pages(&pair).iter().all(|page| page.objects == 4 && page.load.is_some()));
@@ -387,8 +378,7 @@ fn what_names_others_is_fetched_and_read_before_them() {
     ]);
     let config = |parsing| Config { pages: vec![page.clone()], connections: 4, parsing, ..at_once() };
     let load = |config| {
-        let mut pair = pair(config);
-        pair.run();
+        let pair = pair(config).ran();
         assert_eq!(numbers(&pair.summary(), &["objects", "connections"]), [3.0, 1.0]);
         pair.summary()["page_load_s"]
     };
@@ -471,8 +461,7 @@ fn a_set_is_visited_and_each_object_written_down() {
 fn drawn_pages_are_the_same_for_every_way_to_load_them() {
     let traffic = Traffic { pages: Some(20), most: Some(Octets(50_000)), ..Traffic::default() };
     let load = |http, connections| {
-        let mut pair = pair(Config { http, connections, traffic: Some(traffic.clone()), ..at_once() });
-        pair.run();
+        let pair = pair(Config { http, connections, traffic: Some(traffic.clone()), ..at_once() }).ran();
         assert_eq!(numbers(&pair.summary(), &["pages", "pages_failed", "failed"]), [20.0, 0.0, 0.0]);
         pages(&pair).into_iter().map(|page| (page.url, page.objects, page.bytes)).collect::<Vec<_>>()
     };
@@ -494,8 +483,7 @@ fn people_read_pages_and_browsers_too() {
         parsing: law(0.5),
         ..Traffic::default()
     };
-    let mut pair = pair(Config { traffic: Some(traffic), connections: 1, ..at_once() });
-    pair.run();
+    let pair = pair(Config { traffic: Some(traffic), connections: 1, ..at_once() }).ran();
     // Set-up and three round trips of 20 ms, half a second for the first object to be understood.
     let pages = pages(&pair);
     let times: Vec<f64> = pages.iter().map(|page| page.start.as_secs_f64()).collect();
@@ -560,8 +548,7 @@ fn windows_of_http2_cost_round_trips() {
 #[test]
 fn what_a_server_that_ends_a_connection_did_not_answer_is_asked_again() {
     let server = http_server::Config { max_requests: Some(3), ..Default::default() };
-    let mut pair = two(Config { connections: 1, retries: 0, ..ten() }, server);
-    pair.run();
+    let pair = two(Config { connections: 1, retries: 0, ..ten() }, server).ran();
     assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [10.0, 0.0, 4.0]);
     let mut cut = two(Config { connections: 1, ..ten() }, http_server::Config::default());
     cut.net.cut.insert(0, 45_000);
@@ -576,8 +563,7 @@ fn a_server_that_thinks_for_longer_than_it_waits_for_others_answers_whatever_the
     for (http, spoken) in VERSIONS {
         let (delay, timeout) = (Duration::from_secs(90), Duration::from_secs(300));
         let server = http_server::Config { http: spoken, delay, ..Default::default() };
-        let mut pair = pair_with(Config { http, timeout, objects: paths(&["/1000"]), ..at_once() }, server);
-        pair.run();
+        let pair = pair_with(Config { http, timeout, objects: paths(&["/1000"]), ..at_once() }, server).ran();
         let got = numbers(&pair.summary(), &["objects", "failed", "asked_again"]);
         assert_eq!(got, [1.0, 0.0, 0.0], "{http:?}");
         assert_eq!(pair.server_summary()["timeouts"], 0.0, "{http:?}");
@@ -599,8 +585,7 @@ fn a_connection_has_as_many_requests_as_its_server_takes_whatever_the_version() 
         for (max_requests, keep_alive, connections) in [(Some(2), true, 3.0), (None, false, 6.0)] {
             let server = http_server::Config { http: spoken, max_requests, keep_alive, ..Default::default() };
             let config = Config { http, objects: objects.clone(), connections: 1, retries: 0, ..at_once() };
-            let mut pair = pair_with(config, server);
-            pair.run();
+            let pair = pair_with(config, server).ran();
             let what = format!("{http:?} {max_requests:?} {:?}", objects[0]);
             let counted = numbers(&pair.summary(), &["objects", "failed", "connections"]);
             assert_eq!(counted, [6.0, 0.0, connections], "{what}");
@@ -637,8 +622,7 @@ fn what_a_server_has_sent_is_what_has_left_it() {
 #[test]
 fn a_server_may_take_few_requests_at_a_time() {
     let server = http_server::Config { h2_streams: 2, delay: Duration::from_millis(1), ..Default::default() };
-    let mut pair = two(Config { connections: 1, retries: 0, ..ten() }, server);
-    pair.run();
+    let pair = two(Config { connections: 1, retries: 0, ..ten() }, server).ran();
     // The first flight does not know the limit: what was too much is refused, and asked for again.
     let summary = pair.summary();
     assert_eq!(
@@ -652,8 +636,7 @@ fn a_form_that_was_refused_is_posted_again_and_one_that_broke_off_is_not() {
     let objects = || vec![Object::Path("/10".into()), form("/1000", 500)];
     let server =
         || http_server::Config { h2_streams: 1, delay: Duration::from_millis(1), ..Default::default() };
-    let mut refused = two(Config { objects: objects(), retries: 0, ..at_once() }, server());
-    refused.run();
+    let refused = two(Config { objects: objects(), retries: 0, ..at_once() }, server()).ran();
     assert_eq!(numbers(&refused.summary(), &["objects", "failed", "asked_again"]), [2.0, 0.0, 1.0]);
     let mut cut = two(Config { objects: vec![form("/1000", 500)], ..at_once() }, server());
     cut.net.cut.insert(0, 500);
@@ -686,19 +669,16 @@ fn urgent_objects_come_first_in_http2() {
 fn forms_answers_after_a_time_and_silence_in_http2() {
     let objects = vec![form("/1000", 50_000), Object::Path("/10".into())];
     let server = http_server::Config { delay: Duration::from_secs(3), ..Default::default() };
-    let mut pair = two(Config { objects, ..at_once() }, server);
-    pair.run();
+    let pair = two(Config { objects, ..at_once() }, server).ran();
     assert_eq!(numbers(&pair.summary(), &["objects", "failed", "bytes"]), [2.0, 0.0, 1_010.0]);
     assert!(pair.summary()["object_mean_s"] > 3.0);
     // An idle connection is ended by the server, and a silent server by the client.
     let pages = vec![paths(&["/10"]), paths(&["/20"])];
     let config = Config { pages, think: Duration::from_secs(60), ..at_once() };
-    let mut idle = two(config, http_server::Config::default());
-    idle.run();
+    let idle = two(config, http_server::Config::default()).ran();
     assert_eq!(numbers(&idle.summary(), &["objects", "connections", "asked_again"]), [2.0, 2.0, 0.0]);
     let config = Config { http: Http::Http2, timeout: Duration::from_secs(5), retries: 1, ..at_once() };
-    let mut silent = Pair::new(client(config), Answerer::new(&[b"never"], 1_000_000, false));
-    silent.run();
+    let silent = Pair::new(client(config), Answerer::new(&[b"never"], 1_000_000, false)).ran();
     assert_eq!(numbers(&silent.summary(), &["failed", "timeouts"]), [1.0, 2.0]);
 }
 
@@ -706,13 +686,11 @@ fn forms_answers_after_a_time_and_silence_in_http2() {
 fn a_server_of_http2_serves_older_clients_and_an_older_server_refuses_http2() {
     let server = || http_server::Config { http: http_server::Http::Http2, ..Default::default() };
     for http in [Http::Http10, Http::Http11] {
-        let mut pair = pair_with(Config { http, ..ten() }, server());
-        pair.run();
+        let pair = pair_with(Config { http, ..ten() }, server()).ran();
         assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [10.0, 0.0]);
         assert_eq!(pair.server_summary()["connections_h2"], 0.0);
     }
-    let mut pair = pair_with(Config { http: Http::Http2, ..at_once() }, http_server::Config::default());
-    pair.run();
+    let pair = pair_with(Config { http: Http::Http2, ..at_once() }, http_server::Config::default()).ran();
     assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [0.0, 1.0]);
     assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
 }
@@ -720,8 +698,7 @@ fn a_server_of_http2_serves_older_clients_and_an_older_server_refuses_http2() {
 #[test]
 fn a_client_that_takes_a_time_to_react_asks_later_after_the_opening_and_after_each_answer() {
     let reaction = Duration::from_millis(1);
-    let mut pair = pair(Config { connections: 1, reaction, ..ten() });
-    pair.run();
+    let pair = pair(Config { connections: 1, reaction, ..ten() }).ran();
     let summary = pair.summary();
     assert_eq!(numbers(&summary, &["objects", "failed"]), [10.0, 0.0]);
     // As without it (20 ms of set-up, 20 for each), and a millisecond after the opening and each answer that
@@ -734,8 +711,7 @@ fn a_client_that_takes_a_time_to_react_asks_later_after_the_opening_and_after_ea
 fn a_client_that_takes_a_time_to_react_closes_its_connections_later_too() {
     for (http, keep_alive) in [(Http::Http10, true), (Http::Http11, false)] {
         let reaction = Duration::from_millis(1);
-        let mut pair = pair(Config { http, keep_alive, connections: 1, reaction, ..ten() });
-        pair.run();
+        let pair = pair(Config { http, keep_alive, connections: 1, reaction, ..ten() }).ran();
         assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [10.0, 0.0, 10.0]);
         assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
     }

@@ -301,8 +301,7 @@ fn what_is_too_large_is_not_there_whatever_the_version() {
             assert!(head.ends_with("\r\n\r\n"), "{path}");
             // Only as much is written as there is room for.
             let get = Speaker::new(80, format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
-            let mut pair = Pair::new(Deaf(get), Server::new(config).expect("a valid configuration"));
-            pair.run();
+            let pair = Pair::new(Deaf(get), Server::new(config).expect("a valid configuration")).ran();
             assert_eq!(pair.server_summary()["timeouts"], f64::from(u8::from(expected == 200)), "{path}");
         }
         let config = Config { http: Http::Http2, ..config };
@@ -373,8 +372,7 @@ fn who_asks_over_http2_and_does_not_read_is_held_back_and_reset() {
     assert_eq!((results["timeouts"], deaf.a.0.end), (1.0, Some(CloseReason::Reset)));
     assert!((60.0..61.0).contains(&end.as_secs_f64()), "{end}");
     // Who reads gets everything, though the server is held back again and again.
-    let mut pair = Pair::new(Speaker::new(80, many_heads(2000)), server());
-    pair.run();
+    let pair = Pair::new(Speaker::new(80, many_heads(2000)), server()).ran();
     let results = pair.server_summary();
     assert_eq!((results["requests"], results["timeouts"], results["requests_malformed"]), (2000.0, 0.0, 0.0));
     assert!(pair.a.finished && pair.a.heard.len() > 2000 * 5000);

@@ -31,8 +31,7 @@ fn a_file_comes_over_several_connections_in_one_order() {
 fn connections_add_up_until_the_window_is_the_limit() {
     let took = |paths: usize, window: u64| {
         let config = Config { size: Octets(200_000), window: Octets(window), ..Config::default() };
-        let mut pair = pair(paths, config);
-        pair.run();
+        let pair = pair(paths, config).ran();
         assert!(pair.summary()["held_max_bytes"] < window as f64);
         pair.summary()["transfer_mean_s"]
     };

@@ -145,8 +145,7 @@ fn a_server_of_tls_1_2_is_sent_nothing_early_once_it_is_known() {
             ..http_client::Config::default()
         };
         let client = Config { resumes, early_data: true, ..of(Version::Tls13) };
-        let mut pair = pair(Case { client, server: of(Version::Tls12), http, h2: false });
-        pair.run();
+        let pair = pair(Case { client, server: of(Version::Tls12), http, h2: false }).ran();
         let summary = pair.summary();
         assert_eq!((summary["objects"], summary["failed"]), (4.0, 0.0), "{resumes:?}");
         assert_eq!((summary["connections"], summary["tls_failed"]), (4.0 + failed, failed), "{resumes:?}");
@@ -165,8 +164,7 @@ fn what_tls_adds_is_what_its_messages_and_records_have() {
     let around = |size: u64| size.div_ceil(16_384) * 22;
     let _ = tickets;
     assert_eq!(summary["tls_added_bytes"], f64::from(client) + around(70) as f64 + 24.0);
-    let mut two = pair(Case::default());
-    two.run();
+    let two = pair(Case::default()).ran();
     let added = two.server_summary()["tls_added_bytes"];
     assert_eq!(added, f64::from(server + tickets) + around(1_000) as f64 + 24.0);
 }
@@ -205,16 +203,14 @@ fn nonsense_ends_a_connection_on_either_side() {
     for octets in [plain, early, short, huge] {
         let server = Server::new(http_server::Config::default()).expect("a valid configuration");
         let server = secured(Box::new(server), &Config::default(), &["http/1.1"]);
-        let mut pair = Pair::new(Speaker::new(80, octets), server);
-        pair.run();
+        let pair = Pair::new(Speaker::new(80, octets), server).ran();
         assert_eq!(pair.a.end, Some(CloseReason::Reset));
         assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
     }
     for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"", &[21, 3, 3, 0, 2, 2, 40]] {
         let app = client(http_client::Config { retries: 0, ..Case::default().http });
         let app = secured(Box::new(app), &Config::default(), &["http/1.1"]);
-        let mut pair = Pair::new(app, Answerer::new(&[answer], 1, true));
-        pair.run();
+        let pair = Pair::new(app, Answerer::new(&[answer], 1, true)).ran();
         assert_eq!(pair.summary()["failed"], 1.0);
         assert!(pair.a.is_done());
         assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
@@ -241,9 +237,7 @@ fn a_proxy_is_asked_for_the_way_and_may_refuse_it() {
         let app = client(http_client::Config { retries: 0, ..Case::default().http });
         let tunnels = Tunnels { proxy, names: names.clone() };
         let app = Secured::new(Box::new(app), Config::default(), vec!["http/1.1"], tunnels);
-        let mut pair = Pair::new(app, Answerer::new(&[answer], 20, true));
-        pair.run();
-        pair
+        Pair::new(app, Answerer::new(&[answer], 20, true)).ran()
     };
     let refused = run(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(refused.summary()["failed"], 1.0);

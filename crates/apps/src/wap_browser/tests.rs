@@ -138,8 +138,7 @@ fn is_near(a: f64, b: f64) -> bool {
 #[test]
 fn a_page_is_one_round_trip_and_the_session_another_that_is_not_the_pages() {
     let pages_of = || vec![paths(&["/1000"]), paths(&["/500", "/20"])];
-    let mut open = pair(Config { pages: pages_of(), think: Duration::from_secs(3), ..Config::default() });
-    open.run();
+    let open = pair(Config { pages: pages_of(), think: Duration::from_secs(3), ..Config::default() }).ran();
     let summary = open.summary();
     assert_eq!(numbers(&summary, &["pages", "objects", "failed", "bytes"]), [2.0, 3.0, 0.0, 1520.0]);
     assert_eq!(numbers(&summary, &["sessions", "retransmissions", "group_waits"]), [1.0, 0.0, 0.0]);
@@ -161,8 +160,7 @@ fn a_page_is_one_round_trip_and_the_session_another_that_is_not_the_pages() {
     // Connect, three requests, their four acknowledgements, Disconnect.
     assert_eq!(flows[0].facts.segments, 9);
 
-    let mut each = pair(Config { pages: pages_of(), session: SessionUse::EachPage, ..Config::default() });
-    each.run();
+    let each = pair(Config { pages: pages_of(), session: SessionUse::EachPage, ..Config::default() }).ran();
     assert_eq!(numbers(&each.summary(), &["pages", "sessions", "failed"]), [2.0, 2.0, 0.0]);
     assert!(is_near(each.summary()["page_load_min_s"], 2.0 * TRIP));
     assert_eq!(pages(&each).iter().map(|p| p.connections).collect::<Vec<_>>(), [1, 1]);
@@ -171,30 +169,26 @@ fn a_page_is_one_round_trip_and_the_session_another_that_is_not_the_pages() {
 #[test]
 fn as_many_requests_wait_as_the_session_agreed_on() {
     let load = |method_mor| {
-        let mut pair = pair(Config { objects: paths(&["/10"; 6]), method_mor, ..Config::default() });
-        pair.run();
+        let pair = pair(Config { objects: paths(&["/10"; 6]), method_mor, ..Config::default() }).ran();
         assert_eq!(pair.summary()["objects"], 6.0);
         pair.summary()["page_load_s"]
     };
     assert!(is_near(load(1), 6.0 * TRIP) && is_near(load(2), 3.0 * TRIP) && is_near(load(6), TRIP));
     // The gateway grants eight at most.
-    let mut many = pair(Config { objects: paths(&["/10"; 24]), method_mor: 100, ..Config::default() });
-    many.run();
+    let many = pair(Config { objects: paths(&["/10"; 24]), method_mor: 100, ..Config::default() }).ran();
     assert!(is_near(many.summary()["page_load_s"], 3.0 * TRIP));
 }
 
 #[test]
 fn large_replies_come_in_groups_and_each_costs_a_round_trip() {
-    let mut three = pair(Config { objects: paths(&["/100000"]), ..Config::default() });
-    three.run();
+    let three = pair(Config { objects: paths(&["/100000"]), ..Config::default() }).ran();
     let summary = three.summary();
     // 72 packets of 1400 octets in groups of three: 24 groups, of which the last one ends the message.
     assert_eq!(numbers(&summary, &["objects", "bytes", "group_waits"]), [1.0, 1e5, 23.0]);
     assert!(is_near(summary["page_load_s"], 24.0 * TRIP));
     // As many octets as we say we take.
     let wtp = wtp::Config { maximum_group: Some(Octets(32_000)), ..wtp::Config::default() };
-    let mut larger = pair(Config { objects: paths(&["/100000"]), wtp, ..Config::default() });
-    larger.run();
+    let larger = pair(Config { objects: paths(&["/100000"]), wtp, ..Config::default() }).ran();
     assert!(is_near(larger.summary()["page_load_s"], 4.0 * TRIP), "{}", larger.summary()["page_load_s"]);
 }
 
@@ -247,8 +241,7 @@ fn headers_are_said_once_in_a_session() {
         request_headers: BTreeMap::from([("Accept-Language".to_owned(), "en".to_owned())]),
         ..Config::default()
     };
-    let mut pair = pair(config);
-    pair.run();
+    let pair = pair(config).ran();
     assert_eq!(pair.b.headers.iter().map(Bytes::len).collect::<Vec<_>>(), [185, 2, 2]);
     assert_eq!(pair.b.headers[1].as_ref(), [0x83, 0x99]);
     assert_eq!(pair.b.asked, ["http://origin/1", "http://origin/2"]);
@@ -261,8 +254,7 @@ fn a_gateway_says_which_numbers_of_headers_it_knows() {
         request_headers: BTreeMap::from([("Cache-Control".to_owned(), "no-cache".to_owned())]),
         ..Config::default()
     };
-    let mut silent = pair(config());
-    silent.run();
+    let silent = pair(config()).ran();
     assert_eq!(silent.b.headers[1].as_ref(), [0x88, 0x80]);
     let said = encoding_version(&silent.b.headers[0]);
     assert_eq!(said, Some(Version::V1_3), "the browser says what it knows");
@@ -279,8 +271,7 @@ fn forms_are_posted_and_never_twice() {
     };
     for mode in [Mode::Session, Mode::Connectionless] {
         let octets = if mode == Mode::Session { 20_000 } else { 700 };
-        let mut pair = pair(Config { mode, objects: vec![form(octets)], ..Config::default() });
-        pair.run();
+        let pair = pair(Config { mode, objects: vec![form(octets)], ..Config::default() }).ran();
         assert_eq!(numbers(&pair.summary(), &["objects", "failed", "bytes"]), [1.0, 0.0, 10.0]);
         assert_eq!(pair.b.posted.iter().map(Bytes::len).collect::<Vec<_>>(), [octets as usize]);
         let headers = pair.b.headers.last().unwrap();
@@ -383,8 +374,7 @@ fn another_gateway_is_asked_where_one_says_so() {
         }
     }
     let config = Config { gateway_port: Some(9301), objects: paths(&["/5"]), ..Config::default() };
-    let mut pair = Pair::new(browser(config), Elsewhere(Gateway::new()));
-    pair.run();
+    let pair = Pair::new(browser(config), Elsewhere(Gateway::new())).ran();
     assert_eq!(numbers(&pair.summary(), &["objects", "sessions", "failed"]), [1.0, 1.0, 0.0]);
     assert!(is_near(pair.summary()["connect_mean_s"], 2.0 * TRIP));
 }
