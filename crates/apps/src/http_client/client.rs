@@ -360,7 +360,9 @@ impl Client {
         if best.is_some_and(|offer| offer.load == 0) {
             return best.map(place);
         }
-        let is_full = own().count() >= self.servers.pools[pool].most;
+        // An alternative that has lost its race, and may still come up, takes nobody's place until then.
+        let takes_part = |c: &Connection| !(c.is_racing && c.is_tried());
+        let is_full = own().filter(|(_, c)| takes_part(c)).count() >= self.servers.pools[pool].most;
         let has_alternative = own().any(|(_, c)| c.is_alternative());
         if self.alternatives.races(pool) || is_full || !self.has_room(cx, net) {
             return best.map(place);

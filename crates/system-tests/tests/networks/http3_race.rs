@@ -364,6 +364,19 @@ fn a_page_ends_its_races() {
 }
 
 #[test]
+fn an_alternative_that_lost_its_race_takes_no_connection_from_the_next_page() {
+    // The third page begins while QUIC may still come up for ten seconds.
+    let load = |follow: &str| {
+        let client = format!("alt_svc = \"{follow}\"");
+        Setting { visits: 3, think: "0s", client, link: NO_UDP.into(), ..Setting::default() }.run()
+    };
+    let (raced, usual) = (load("announced"), load("off"));
+    assert_eq!(numbers(&raced, RACES), [1.0, 0.0, 1.0, 0.0]);
+    let [raced, usual] = [&raced, &usual].map(|summary| numbers(summary, ["page_load_max_s"])[0]);
+    assert!(raced - usual < 0.1, "{raced} {usual}");
+}
+
+#[test]
 fn nonsense_is_not_followed_and_the_word_that_there_is_nothing_more_is() {
     for (value, races) in [
         ("clear", 0.0),
