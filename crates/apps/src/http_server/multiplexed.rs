@@ -73,6 +73,8 @@ pub(super) struct Multiplexed {
     /// Requests that have begun.
     begun: u32,
     peer_finished: bool,
+    /// A rule of the connection was broken.
+    has_failed: bool,
     /// Our side is finished; what still arrives is dropped.
     is_lingering: bool,
     under_way: UnderWay,
@@ -110,6 +112,7 @@ impl Multiplexed {
             answers: BTreeMap::new(),
             begun: 0,
             peer_finished: false,
+            has_failed: false,
             is_lingering: false,
             under_way: UnderWay::default(),
             patience: now + config.idle_timeout,
@@ -144,8 +147,11 @@ impl Multiplexed {
         // Nothing more can be asked: what was asked for is answered, and then it ends.
         let closing = self.end.is_closing() || self.peer_finished;
         // What is under way on streams is lost when a connection of them is closed.
+        //= RFC 9114 (8): one of which a rule was broken is closed all the same.
         let is_done = !self.end.is_busy()
-            && (self.version == Version::Http2 || self.end.unacknowledged(call.net, call.socket) == 0);
+            && (self.version == Version::Http2
+                || self.has_failed
+                || self.end.unacknowledged(call.net, call.socket) == 0);
         if closing && is_done {
             self.hang_up(call);
         }
@@ -180,6 +186,7 @@ impl Multiplexed {
             }
             Happened::Failed => {
                 call.counters.malformed += 1;
+                self.has_failed = true;
                 self.asked.clear();
                 self.answers.clear();
                 self.thinking.clear();

@@ -1,12 +1,15 @@
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use airloom_base::units::Octets;
-use airloom_base::{App, Body, CloseReason, Duration, Instant, random};
+use airloom_base::{
+    App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, StreamKind, random,
+};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use airloom_content::http::v2;
 
 use super::*;
-use crate::testing::{Pair, Speaker};
+use crate::testing::{Pair, SERVER, Speaker};
 
 fn ask_with(config: Config, text: &str, hang_up: bool, chop: usize) -> Pair<Speaker, Server> {
     let mut pair =
@@ -232,21 +235,15 @@ fn the_answer_comes_after_the_configured_time() {
 struct Deaf(Speaker);
 
 impl App for Deaf {
-    fn start(&mut self, cx: &mut airloom_base::Cx, net: &mut dyn airloom_base::Sockets) {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.0.start(cx, net);
     }
-    fn handle_event(
-        &mut self,
-        cx: &mut airloom_base::Cx,
-        net: &mut dyn airloom_base::Sockets,
-        socket: airloom_base::SocketId,
-        event: airloom_base::SocketEvent,
-    ) {
-        if !matches!(event, airloom_base::SocketEvent::Readable(_)) {
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        if !matches!(event, SocketEvent::Readable(_)) {
             self.0.handle_event(cx, net, socket, event);
         }
     }
-    fn handle_timeout(&mut self, _: &mut airloom_base::Cx, _: &mut dyn airloom_base::Sockets) {}
+    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn summarise(&self, _: &mut airloom_base::Summary) {}
 }
 
@@ -376,6 +373,51 @@ fn who_asks_over_http2_and_does_not_read_is_held_back_and_reset() {
     let results = pair.server_summary();
     assert_eq!((results["requests"], results["timeouts"], results["requests_malformed"]), (2000.0, 0.0, 0.0));
     assert!(pair.a.finished && pair.a.heard.len() > 2000 * 5000);
+}
+
+/// Asks for much over HTTP/3, and breaks a rule as soon as it comes: a body on the control stream.
+#[derive(Default)]
+struct Rude(Option<CloseReason>);
+
+impl App for Rude {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        net.connect(cx, SocketAddr::new(SERVER, 443));
+    }
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        // HEADERS with `GET https://a/1MB`, by the static table; the control stream with settings that say nothing.
+        const ASKS: &[u8] = b"\x01\x0d\0\0\xd1\xd7\x50\x01a\x51\x04/1MB";
+        const SETTINGS: &[u8] = b"\0\x04\0";
+        const DATA: &[u8] = b"\0\x01x";
+        fn say(cx: &mut Cx, net: &mut dyn Sockets, stream: SocketId, octets: &'static [u8]) {
+            let taken = net.write(cx, stream, Body::Real(octets.into()));
+            assert_eq!(taken.expect("it is open"), octets.len());
+        }
+        let (request, control) = (socket.with_stream(0), socket.with_stream(2));
+        match event {
+            SocketEvent::Opened => {
+                assert_eq!(net.open_stream(cx, socket, StreamKind::Bi), Some(request));
+                assert_eq!(net.open_stream(cx, socket, StreamKind::Uni), Some(control));
+                say(cx, net, request, ASKS);
+                say(cx, net, control, SETTINGS);
+                net.finish(cx, request);
+            }
+            SocketEvent::Readable(_) if socket == request => say(cx, net, control, DATA),
+            SocketEvent::Closed(why) => self.0 = Some(why),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_client_that_breaks_a_rule_of_http3_is_told_while_its_answer_is_under_way() {
+    let config = Config { http: Http::Http3, ..Config::default() };
+    let mut pair = Pair::new(Rude::default(), Server::new(config).expect("a valid configuration"));
+    // What there is room for takes 640 ms to arrive.
+    (pair.net.chop, pair.net.pace) = (1000, Duration::from_millis(10));
+    pair.run_until(Instant::ZERO + Duration::from_millis(100));
+    //= RFC 9114 (7.2.1, 8.1): H3_FRAME_UNEXPECTED.
+    assert_eq!(pair.a.0, Some(CloseReason::Application(0x105)));
+    assert_eq!(pair.server_summary()["requests_malformed"], 1.0);
 }
 
 #[test]
