@@ -186,6 +186,7 @@ impl Connection {
                     self.is_established = true;
                     if self.is_early && !quic.accepted_0rtt() {
                         self.streams.forget_early();
+                        self.facts.established = None;
                     }
                     self.facts.established.get_or_insert(now);
                     self.unreliable_limit = quic.datagrams().max_size();

@@ -78,11 +78,27 @@ fn what_is_sent_with_the_first_packet_is_there_before_the_handshake_is_over() {
 }
 
 #[test]
+fn nothing_is_sent_early_with_a_ticket_of_a_server_that_takes_nothing() {
+    for session in [Session::Model, Session::Seeded] {
+        let mut ends = second(&config(session, true), &config(session, false));
+        ends.run(ends.now + Duration::from_millis(100));
+        assert!(ends.told(0, TransportEvent::Opened) && !ends.told(0, EARLY) && !ends.told(0, REFUSED));
+    }
+}
+
+#[test]
 fn a_server_that_takes_nothing_early_says_so_and_is_asked_again() {
-    let mut ends = second(&config(Session::Model, true), &config(Session::Model, false));
+    let zero_rtt = config(Session::Model, true);
+    let mut ends = second(&zero_rtt, &zero_rtt);
+    // It gave the ticket when it still did.
+    ends.protocols[1] = Quic::new(config(Session::Model, false), 1, "server");
+    ends.protocols[1].serve(443, "h3");
+    let began = ends.now;
     assert_eq!(ask(&mut ends, b"early"), 0);
-    ends.run(ends.now + Duration::from_millis(100));
+    ends.run(began + Duration::from_millis(100));
     assert!(ends.told(0, REFUSED) && ends.told(0, TransportEvent::Opened));
+    let established = ends.with(0, |client, _| client.facts().established);
+    assert!(established >= Some(began + Duration::from_millis(2)), "data flows when the handshake is over");
     assert!(read_all(&mut ends, 1, 0).is_empty());
     // The streams are as if they had never been.
     assert_eq!(ask(&mut ends, b"late"), 0);

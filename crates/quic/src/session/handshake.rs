@@ -23,7 +23,7 @@ use airloom_base::random::Stream;
 
 use super::messages::{
     self, CLIENT_HELLO, ENCRYPTED_EXTENSIONS, FINISHED, HEADER, NEW_SESSION_TICKET, Resumed, SERVER_HELLO,
-    Sizes, TICKET,
+    Sizes, Ticket,
 };
 use super::tickets::{Office, Wallet};
 use super::{Epoch, Protection, Reader};
@@ -95,7 +95,8 @@ impl Starter {
         let (offered, remembered) = known.unzip();
         Box::new(Handshake {
             address: self.server,
-            is_early: offered.is_some() && self.common.sizes.zero_rtt,
+            //= RFC 8446 (4.2.10): data comes early only with a ticket that allows it.
+            is_early: self.common.sizes.zero_rtt && offered.is_some_and(|ticket| ticket.allows_early),
             offered,
             remembered,
             resumes: false,
@@ -161,7 +162,7 @@ struct Handshake {
     common: Arc<Common>,
     /// Where a client's server is, the ticket that it goes on with, and what the server said when it gave that.
     address: Option<SocketAddr>,
-    offered: Option<[u8; TICKET]>,
+    offered: Option<Ticket>,
     remembered: Option<TransportParameters>,
     /// Both ends go on with that session.
     resumes: bool,
@@ -245,7 +246,7 @@ impl Handshake {
             && let (Some(server), Some(parameters), Some(ticket)) =
                 (self.address, self.peer, messages::read_ticket(body))
         {
-            lock(&self.common.wallet).keep((server, self.spoken), parameters, *ticket);
+            lock(&self.common.wallet).keep((server, self.spoken), parameters, ticket);
         }
     }
 
@@ -308,7 +309,8 @@ impl crypto::Session for Handshake {
             (Side::Client, Saying::Hello) => {
                 let (random, own) = (&self.random, &self.own);
                 let is_early = self.is_early;
-                let resumed = self.offered.as_ref().map(|ticket| Resumed { ticket, is_early });
+                let offered = self.offered.as_ref();
+                let resumed = offered.map(|ticket| Resumed { ticket: &ticket.octets, is_early });
                 messages::client_hello(out, sizes, random, &self.server, self.spoken, own, resumed);
                 self.next = Saying::Keys;
                 None
@@ -336,7 +338,8 @@ impl crypto::Session for Handshake {
             }
             (Side::Server, Saying::Tickets) if self.expected == 0 => {
                 for number in 0..sizes.tickets {
-                    let ticket = lock(&self.common.office).give();
+                    let octets = lock(&self.common.office).give();
+                    let ticket = Ticket { octets, allows_early: sizes.zero_rtt };
                     messages::ticket(out, number, &self.random, &ticket);
                 }
                 self.next = Saying::Nothing;

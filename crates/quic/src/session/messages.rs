@@ -27,9 +27,18 @@ const TRANSPORT_PARAMETERS: u16 = 57;
 const PRE_SHARED_KEY: u16 = 41;
 const EARLY_DATA: u16 = 42;
 const PSK_KEY_EXCHANGE_MODES: u16 = 45;
+/// One of those that mean nothing (RFC 8701, 2).
+const GREASE: u16 = 0x0a0a;
 
 /// Octets of a ticket itself.
 pub(super) const TICKET: usize = 174;
+
+/// A ticket, and whether data may come early with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub(super) octets: [u8; TICKET],
+    pub(super) allows_early: bool,
+}
 
 /// Octets of a handshake message's own header.
 pub(super) const HEADER: usize = 4;
@@ -205,22 +214,33 @@ pub(super) fn finished(out: &mut Vec<u8>, random: &[u8; 32]) {
 }
 
 /// A ticket of 200 octets with its header, good for a day.
-pub(super) fn ticket(out: &mut Vec<u8>, number: u8, random: &[u8; 32], ticket: &[u8; TICKET]) {
+pub(super) fn ticket(out: &mut Vec<u8>, number: u8, random: &[u8; 32], ticket: &Ticket) {
     message(out, NEW_SESSION_TICKET, |out| {
         out.extend_from_slice(&86_400u32.to_be_bytes());
         out.extend_from_slice(&random[..4]);
         counted(out, 1, |out| out.push(number));
-        counted(out, 2, |out| out.extend_from_slice(ticket));
-        counted(out, 2, |out| extension(out, EARLY_DATA, |out| out.extend_from_slice(&[0xFF; 4])));
+        counted(out, 2, |out| out.extend_from_slice(&ticket.octets));
+        //= RFC 8446 (4.6.1): the extension says that data may come early. RFC 8701 (4.1): another one may mean nothing, so that all
+        //= tickets have one size.
+        let kind = if ticket.allows_early { EARLY_DATA } else { GREASE };
+        counted(out, 2, |out| extension(out, kind, |out| out.extend_from_slice(&[0xFF; 4])));
     });
 }
 
 /// The ticket in the body of a NewSessionTicket.
-pub(super) fn read_ticket(body: &[u8]) -> Option<&[u8; TICKET]> {
+pub(super) fn read_ticket(body: &[u8]) -> Option<Ticket> {
     // Behind its lifetime and what is added to its age.
     let mut rest = body.get(8..)?;
     take(&mut rest, 1)?;
-    take(&mut rest, 2)?.try_into().ok()
+    let octets = take(&mut rest, 2)?.try_into().ok()?;
+    let mut extensions = take(&mut rest, 2)?;
+    let mut allows_early = false;
+    while !extensions.is_empty() {
+        allows_early |= u16::from_be_bytes(*extensions.first_chunk()?) == EARLY_DATA;
+        extensions = &extensions[2..];
+        take(&mut extensions, 2)?;
+    }
+    Some(Ticket { octets, allows_early })
 }
 
 /// Takes a field behind its length, in so many octets.
@@ -321,9 +341,19 @@ mod tests {
         server_flight(&mut out, &SIZES, &OnceLock::new(), &[7; 32], "h3", &[], (true, true));
         // No certificates; four octets say that early data is taken.
         assert_eq!(out.len(), 19 + 4 + 36);
-        let mut out = Vec::new();
-        ticket(&mut out, 0, &[7; 32], &TICKET_OF_SEVENS);
-        assert_eq!((out.len(), read_ticket(&out[HEADER..])), (200, Some(&TICKET_OF_SEVENS)));
+    }
+
+    #[test]
+    fn a_ticket_is_read_back_and_says_whether_data_may_come_early_with_it() {
+        for allows_early in [false, true] {
+            let given = Ticket { octets: TICKET_OF_SEVENS, allows_early };
+            let mut out = Vec::new();
+            ticket(&mut out, 0, &[7; 32], &given);
+            assert_eq!((out.len(), read_ticket(&out[HEADER..])), (200, Some(given)));
+            for cut in 0..out.len() - HEADER {
+                assert_eq!(read_ticket(&out[HEADER..HEADER + cut]), None);
+            }
+        }
     }
 
     #[test]

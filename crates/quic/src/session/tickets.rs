@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use super::messages::TICKET;
+use super::messages::{TICKET, Ticket};
 use crate::library::transport_parameters::TransportParameters;
 use crate::secret::Secret;
 
@@ -65,7 +65,7 @@ impl Office {
 
 /// What a client remembers of a server.
 struct Remembered {
-    tickets: VecDeque<[u8; TICKET]>,
+    tickets: VecDeque<Ticket>,
     parameters: TransportParameters,
 }
 
@@ -78,7 +78,7 @@ impl Wallet {
         &mut self,
         server: (SocketAddr, &'static str),
         parameters: TransportParameters,
-        ticket: [u8; TICKET],
+        ticket: Ticket,
     ) {
         if self.0.len() >= MOST_SERVERS && !self.0.contains_key(&server) {
             self.0.pop_first();
@@ -95,7 +95,7 @@ impl Wallet {
     pub(super) fn take(
         &mut self,
         server: (SocketAddr, &'static str),
-    ) -> Option<([u8; TICKET], TransportParameters)> {
+    ) -> Option<(Ticket, TransportParameters)> {
         let of = self.0.get_mut(&server)?;
         Some((of.tickets.pop_back()?, of.parameters))
     }
