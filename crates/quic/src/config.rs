@@ -57,6 +57,10 @@ pub enum Pacing {
     Off,
 }
 
+/// The least that takes whatever the peer is told that it may send in one datagram, 65,535 octets at most: the library counts 32 for
+/// each beside its own, and closes the connection where that is more than there is room for.
+const LEAST_DATAGRAM_BUFFER: u64 = 65_535 + 32;
+
 /// How a connection goes on from another address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -200,7 +204,7 @@ settings! {
     bidi_streams: u32,
     /// Streams in one direction that the peer may have open at a time.
     uni_streams: u32,
-    /// Octets of unreliable datagrams (RFC 9221) that wait to be read at most; 0: none are taken.
+    /// Octets of unreliable datagrams (RFC 9221) that wait to be read at most, 65,567 or more; 0: none are taken.
     datagram_buffer: Octets,
     /// A server has a client show that it is where it says it is before anything is kept for it (Retry, RFC 9000, 8.1.2).
     retry: bool,
@@ -287,6 +291,9 @@ impl Config {
         {
             return Err("windows and buffers: must be at most 4GB".to_owned());
         }
+        if (1..LEAST_DATAGRAM_BUFFER).contains(&self.datagram_buffer.0) {
+            return Err(format!("datagram_buffer: must be at least {LEAST_DATAGRAM_BUFFER}B, or 0B"));
+        }
         let longest = Duration::from_secs(86_400);
         for (key, time) in [
             ("idle_timeout", self.idle_timeout),
@@ -313,6 +320,16 @@ mod tests {
             assert_eq!(window.octets(packet), octets);
             assert!(Config { initial_datagram: packet, ..Config::default() }.checked().is_ok());
         }
+    }
+
+    #[test]
+    fn a_buffer_that_has_no_room_for_a_datagram_that_may_come_is_refused() {
+        let with = |octets| Config { datagram_buffer: Octets(octets), ..Config::default() }.checked();
+        for octets in [1, 80, 65_566] {
+            let said = with(octets).unwrap_err();
+            assert!(said.starts_with("datagram_buffer: must be at least 65567B"), "{said}");
+        }
+        assert!(with(0).is_ok() && with(65_567).is_ok());
     }
 
     #[test]
