@@ -294,6 +294,10 @@ impl Config {
         if (1..LEAST_DATAGRAM_BUFFER).contains(&self.datagram_buffer.0) {
             return Err(format!("datagram_buffer: must be at least {LEAST_DATAGRAM_BUFFER}B, or 0B"));
         }
+        //= RFC 9000 (18.2): the time-out is told in whole milliseconds, of which 0 mean never.
+        if !self.idle_timeout.is_zero() && self.idle_timeout < Duration::from_millis(1) {
+            return Err("idle_timeout: must be at least 1ms, or 0s for never".to_owned());
+        }
         let longest = Duration::from_secs(86_400);
         for (key, time) in [
             ("idle_timeout", self.idle_timeout),
@@ -330,6 +334,13 @@ mod tests {
             assert!(said.starts_with("datagram_buffer: must be at least 65567B"), "{said}");
         }
         assert!(with(0).is_ok() && with(65_567).is_ok());
+    }
+
+    #[test]
+    fn an_idle_timeout_that_would_be_none_is_refused() {
+        let with = |idle_timeout| Config { idle_timeout, ..Config::default() }.checked();
+        assert!(with(Duration::from_micros(900)).is_err_and(|said| said.starts_with("idle_timeout: ")));
+        assert!(with(Duration::from_millis(1)).is_ok() && with(Duration::ZERO).is_ok());
     }
 
     #[test]
