@@ -769,6 +769,21 @@ fn http3_asks_again_where_a_connection_was_refused_and_not_where_there_is_nobody
 }
 
 #[test]
+fn http3_asks_elsewhere_for_what_has_no_stream_when_the_server_goes_away() {
+    let (http, max_requests) = (http_server::Http::Http3, Some(3));
+    let server = http_server::Config { http, max_requests, ..Default::default() };
+    let config = Config { http: Http::Http3, objects: paths(&["/1000"; 6]), connections: 1, ..at_once() };
+    let mut pair = pair_with(config, server);
+    // Three have one; there is room for others when the client hears that they are not taken.
+    pair.net.most_streams = 3;
+    pair.run_until(Instant::ZERO + Duration::from_millis(35));
+    pair.net.most_streams = u32::MAX;
+    pair.run();
+    let counted = numbers(&pair.summary(), &["objects", "failed", "timeouts", "asked_again"]);
+    assert_eq!(counted, [6.0, 0.0, 0.0, 3.0]);
+}
+
+#[test]
 fn http3_has_tls_of_its_own_and_no_proxy() {
     for config in [
         Config { tls: Some(tls::Config::default()), ..at_once() },

@@ -431,7 +431,7 @@ impl Three {
     }
 
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Taken {
-        while self.end.is_begun() && !self.queued.is_empty() {
+        while self.end.is_begun() && !self.end.is_closing() && !self.queued.is_empty() {
             //= RFC 8470 (4): what is not safe waits for the handshake, and what is behind it.
             if self.is_early && self.queued.front().is_some_and(|first| !first.is_safe()) {
                 break;
