@@ -351,7 +351,7 @@ impl Connection {
         let priority = Priority::parse(value);
         if let Some(stream) = self.streams.get_mut(&number) {
             stream.priority = priority;
-        } else if number > self.highest && self.early.len() < EARLY {
+        } else if number > self.highest && (self.early.len() < EARLY || self.early.contains_key(&number)) {
             self.early.insert(number, priority);
         }
         Ok(())

@@ -529,6 +529,9 @@ fn priorities_of_streams_that_never_open_are_forgotten() {
     let many: Vec<u8> = (0..100).flat_map(|n| update(2 * n + 1)).collect();
     hear(&mut server, [begin, many].concat());
     assert_eq!(server.early.len(), 64);
+    // One that is kept may still change.
+    hear(&mut server, frame(16, 0, 0, b"\0\0\0\x01u=7"));
+    assert_eq!(server.early[&1].urgency, 7);
     hear(&mut server, [asks(101, 5), update(203)].concat());
     assert_eq!(
         server.early.keys().copied().collect::<Vec<_>>(),

@@ -309,7 +309,7 @@ impl Connection {
             }
             // An answer that was all given to the transport may still be there.
             self.events.push_back(Event::Priority(stream, priority));
-        } else if self.early.len() < EARLY {
+        } else if self.early.len() < EARLY || self.early.contains_key(&stream) {
             self.early.insert(stream, priority);
         }
         Ok(())

@@ -289,6 +289,24 @@ fn another_priority_is_told_of_answers_that_are_written_too() {
 }
 
 #[test]
+fn a_priority_that_came_before_its_stream_may_still_change() {
+    let mut server = server();
+    let mut update = |stream: u64, value: &[u8]| {
+        let mut payload = Vec::new();
+        varint::emit(stream, &mut payload);
+        payload.extend_from_slice(value);
+        feed(&mut server, 2, &frame::emit(kind::PRIORITY_UPDATE, &payload));
+    };
+    for n in 0..100 {
+        update(4 * n, b"u=0");
+    }
+    update(0, b"u=7");
+    assert_eq!(server.early.len(), 64);
+    server.opened(0);
+    assert_eq!(server.priority(0), Some(Priority { urgency: 7, ..Priority::default() }));
+}
+
+#[test]
 fn bodies_of_requests_and_heads_that_are_too_large() {
     let mut two = Two::new(Options::default(), Options::default());
     let mut head = get("/form");
