@@ -461,6 +461,8 @@ impl Connection {
                 self.act(Transmit::Stop(stream, ErrorCode::NO_ERROR));
             }
         }
+        //= RFC 9204 (2.2.2.2): what follows may have entries, and is not read.
+        self.reader.cancel(stream);
         Ok(self.budget.abandoned()?)
     }
 

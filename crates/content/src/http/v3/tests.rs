@@ -326,11 +326,15 @@ fn bodies_of_requests_and_heads_that_are_too_large() {
     assert_eq!(two.server().open_streams(), 1, "the form waits for its answer");
 }
 
+/// HEADERS with a line `a`, whose value has 20,000 octets.
+fn large() -> Vec<u8> {
+    let block = [0, 0, 0xd1, 0xd7, 0xc1, 0x21, b'a', 0x7f, 0xa1, 0x9b, 0x01];
+    frame::emit(kind::HEADERS, &[&block[..], &[b'b'; 20_000]].concat())
+}
+
 #[test]
 fn what_follows_a_head_that_is_too_large_means_nothing() {
-    // The value of `a` has 20,000 octets.
-    let block = [0, 0, 0xd1, 0xd7, 0xc1, 0x21, b'a', 0x7f, 0xa1, 0x9b, 0x01];
-    let large = frame::emit(kind::HEADERS, &[&block[..], &[b'b'; 20_000]].concat());
+    let large = large();
     for rest in [frame::emit(kind::DATA, b"abc"), asks()] {
         let mut server = server();
         actions(&mut server);
@@ -345,6 +349,21 @@ fn what_follows_a_head_that_is_too_large_means_nothing() {
         );
         assert_eq!(server.open_streams(), 0);
     }
+}
+
+#[test]
+fn a_stream_whose_head_is_too_large_is_cancelled() {
+    let mut server = begun(Connection::server(with_table(4096, 16)), SERVER);
+    server.opened(0);
+    // Trailers follow that mean an entry.
+    feed(&mut server, 0, &[large(), frame::emit(kind::HEADERS, b"\x02\0\x80")].concat());
+    let on_decoder = |action: Transmit| match action {
+        Transmit::Write { stream: 11, body, .. } => body.to_bytes().to_vec(),
+        _ => Vec::new(),
+    };
+    let said: Vec<u8> = actions(&mut server).into_iter().flat_map(on_decoder).collect();
+    //= RFC 9204 (4.4.2): two bits of the instruction and the number of the stream, behind the type of the stream.
+    assert_eq!(said, [3, 0x40]);
 }
 
 #[test]
