@@ -103,6 +103,7 @@ impl Client {
         net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
         let is_clear = config.http == Http::Http2 && config.proxy.is_some() && config.tls.is_none();
         ConfigError::when(is_clear, "proxy", "HTTP/2 passes a proxy over TLS only")?;
+        net::check_table(config.qpack_table)?;
         if let Some(tls) = &config.tls {
             tls.check()?;
         }

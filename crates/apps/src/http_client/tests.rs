@@ -278,6 +278,7 @@ fn settings_that_make_no_sense_are_refused() {
     assert_eq!(path(Config { h2_streams: 0, ..base() }).as_deref(), Some("h2_streams"));
     assert_eq!(path(Config { h2_stream_window: Octets(999), ..base() }).as_deref(), Some("h2_stream_window"));
     assert_eq!(path(Config { h2_conn_window: Octets(65_534), ..base() }).as_deref(), Some("h2_conn_window"));
+    assert_eq!(path(Config { qpack_table: Octets(1 << 32), ..base() }).as_deref(), Some("qpack_table"));
     assert_eq!(path(Config { pipeline: 2, http: Http::Http10, ..base() }).as_deref(), Some("pipeline"));
     assert_eq!(path(Config { repeat: 0, ..base() }).as_deref(), Some("repeat"));
     assert_eq!(path(Config { timeout: Duration::ZERO, ..base() }).as_deref(), Some("timeout"));

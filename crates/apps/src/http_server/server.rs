@@ -46,6 +46,7 @@ impl Server {
         ConfigError::when(is_none, "alt_svc", message)?;
         ConfigError::when(config.h2_streams == 0, "h2_streams", "must be at least 1")?;
         net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
+        net::check_table(config.qpack_table)?;
         ConfigError::when(config.max_requests == Some(0), "max_requests", "must be at least 1")?;
         let is_long = config.response.is_some_and(|n| n.0 > 16_000);
         ConfigError::when(is_long, "response", "clients take at most 16kB of response head")?;

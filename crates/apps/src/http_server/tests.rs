@@ -451,6 +451,8 @@ fn settings_that_make_no_sense_are_refused() {
     let path = |config| Server::new(config).err().map(|e| e.path.join("."));
     assert_eq!(path(Config { chunk: Octets(0), ..Config::default() }).as_deref(), Some("chunk"));
     assert_eq!(path(Config { max_requests: Some(0), ..Config::default() }).as_deref(), Some("max_requests"));
+    let table = Config { qpack_table: Octets(1 << 32), ..Config::default() };
+    assert_eq!(path(table).as_deref(), Some("qpack_table"));
     let mut config = Config::default();
     config.objects.insert("a".into(), Octets(1));
     assert_eq!(path(config).as_deref(), Some("objects.a"));

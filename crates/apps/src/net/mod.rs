@@ -11,7 +11,7 @@ use airloom_base::{Cx, SocketId, Sockets};
 
 pub use connections::Connections;
 pub use deadlines::{Alarm, Deadlines};
-pub(crate) use multiplexing::{End, H3, Happened, check_windows};
+pub(crate) use multiplexing::{End, H3, Happened, check_table, check_windows};
 pub(crate) use outgoing::Outgoing;
 pub(crate) use under_way::UnderWay;
 

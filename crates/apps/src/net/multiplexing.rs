@@ -512,6 +512,15 @@ pub(crate) fn check_windows(stream: Octets, connection: Octets) -> Result<(), Co
     ConfigError::when(is_wrong, "h2_conn_window", "must be 65535B to 2147483647B")
 }
 
+/// Refuses a table that HTTP/3 cannot have here.
+///
+/// # Errors
+/// [`ConfigError`] with the key.
+pub(crate) fn check_table(octets: Octets) -> Result<(), ConfigError> {
+    let is_wrong = octets.0 > u64::from(u32::MAX);
+    ConfigError::when(is_wrong, "qpack_table", "must be at most 4294967295B")
+}
+
 #[cfg(test)]
 mod tests {
     use airloom_base::{Instant, Outbox};
