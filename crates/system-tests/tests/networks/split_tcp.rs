@@ -122,6 +122,26 @@ fn what_is_not_asked_for_passes_untouched() {
     assert!(ping["received"] > 10.0 && ping["rtt_min_s"] >= 0.28, "{ping:?}");
 }
 
+#[test]
+fn what_it_sends_in_the_name_of_the_server_fits_the_path_to_the_client() {
+    let text = |app: &str| {
+        format!(
+            r#"
+            path = ["mobile", "radio", "near", "narrow", "far", "wire", "gateway", "internet", "origin"]
+            hosts = {{ mobile = {app}, near = {{}}, far = {{}}, gateway = {SPLIT}, origin = {BULK} }}
+            [links]
+            radio = {{ bearer = "wireline", delay = "10ms" }}
+            narrow = {{ bearer = "wireline", delay = "10ms", mtu = 576 }}
+            wire = {{ bearer = "wireline", delay = "10ms" }}
+            internet = {{ bearer = "wireline", delay = "10ms" }}
+            "#
+        )
+    };
+    let numbers = run(build(&text(&bulk(r#"size = "100kB""#)))).values;
+    assert_eq!((numbers["transfers"], numbers["gateway.connections"]), (1.0, 1.0));
+    assert!(numbers["completion_s"] < 10.0, "{}", numbers["completion_s"]);
+}
+
 /// Connects, and says nothing for a second.
 struct Silent {
     to: SocketAddr,

@@ -248,6 +248,9 @@ impl Net {
 
     #[inline(never)]
     fn foreign_index(&mut self, header: &ip::Brief, packet: &Packet) -> Option<u16> {
+        if matches!(header.protocol, ip::protocol::ICMP | ip::protocol::ICMPV6) {
+            return self.foreign_too_big(packet);
+        }
         let protocol = self.numbers.iter().position(|n| *n == header.protocol)?;
         let unit = packet.head().get(header.header_len..).filter(|_| !header.is_fragment)?;
         let ports =
@@ -259,6 +262,16 @@ impl Net {
         let index = FOREIGN.checked_add(u16::try_from(self.foreign.len()).ok()?)?;
         self.foreign.insert(header.destination, index);
         Some(index)
+    }
+
+    /// A router says that a datagram which an application here sent for another host was too big. All else about that host is
+    /// its own affair.
+    fn foreign_too_big(&self, packet: &Packet) -> Option<u16> {
+        let header = ip::Ip::parse(packet.head()).ok().filter(|header| !header.is_fragment)?;
+        let index = *self.foreign.get(&ip::key(header.destination))?;
+        let message = Icmp::parse(header.source, packet.head().get(header.header_len..)?).ok()?;
+        let is_ours = || self.quoted(&packet.body().to_bytes()).is_some_and(|key| self.table.contains(&key));
+        (matches!(message, Icmp::TooBig { .. }) && is_ours()).then_some(index)
     }
 
     #[inline(always)]

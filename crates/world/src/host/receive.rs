@@ -338,12 +338,7 @@ impl Net {
 
     /// Tells the connection whose datagram is quoted what the path can carry.
     fn path_mtu(&mut self, cx: &mut Cx, fed: &mut Fed, mtu: u16, quote: &[u8]) {
-        let Ok(inner) = Ip::parse(quote) else { return };
-        let Some(index) = self.numbers.iter().position(|n| *n == inner.protocol) else { return };
-        let Some(unit) = quote.get(inner.header_len..) else { return };
-        let Some((ours, theirs)) = self.protocols[index].quoted_ports(unit) else { return };
-        let Some(local) = self.local_or_foreign(ip::key(inner.source)) else { return };
-        let key = Key::new(inner.protocol, local, ours, ip::key(inner.destination), theirs);
+        let Some(key) = self.quoted(quote) else { return };
         if let Some(slot) = self.find(&key) {
             if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
                 let path = connection.path_id(&key);
@@ -351,6 +346,15 @@ impl Net {
             }
             self.touch(slot, fed);
         }
+    }
+
+    /// The key of the connection, if there is one, whose datagram is quoted.
+    pub(super) fn quoted(&self, quote: &[u8]) -> Option<Key> {
+        let inner = Ip::parse(quote).ok()?;
+        let index = self.numbers.iter().position(|n| *n == inner.protocol)?;
+        let (ours, theirs) = self.protocols[index].quoted_ports(quote.get(inner.header_len..)?)?;
+        let local = self.local_or_foreign(ip::key(inner.source))?;
+        Some(Key::new(inner.protocol, local, ours, ip::key(inner.destination), theirs))
     }
 
     /// Sends an ICMP error about `packet` to its source.
