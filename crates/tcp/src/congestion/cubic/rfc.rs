@@ -145,7 +145,8 @@ impl Controller for Cubic {
             self.curve.t_epoch = self.curve.t_epoch.map(|at| at + idle);
         }
         self.seen = ack.now;
-        self.idle = true;
+        // No growth follows one that acknowledges nothing, whatever limits the sender.
+        self.idle |= ack.segments > 0;
     }
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.idle = false;
@@ -346,11 +347,31 @@ mod tests {
         // Acknowledgements that do not count because something else limited the sender.
         for _ in 0..600 {
             w.now += RTT;
-            cubic.observe(&mut w.window, &Ack { now: w.now, ..Ack::default() });
+            cubic.observe(&mut w.window, &Ack { now: w.now, segments: 1, ..Ack::default() });
         }
         let before = w.segments();
         w.round_trip(&mut cubic, RTT);
         assert!(w.segments() < before + 20, "{before} {}", w.segments());
+    }
+
+    #[test]
+    fn rfc_9438_4_2_time_in_which_segments_overtake_each_other_counts() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        // A little more than K, the time back to the window before.
+        while w.now < Instant::ZERO + Duration::from_secs_f64(9.1) {
+            let segments = w.segments();
+            for _ in 0..segments {
+                // Half of the time passes before a SACK block, and half before the acknowledgement.
+                w.now += RTT / segments / 2;
+                let sack = Ack { now: w.now, delivered: MSS, ..Ack::default() };
+                cubic.observe(&mut w.window, &sack);
+                w.now += RTT / segments / 2;
+                let ack = Ack { octets: MSS, segments: 1, now: w.now, srtt: Some(RTT), ..Ack::default() };
+                cubic.observe(&mut w.window, &ack);
+                cubic.on_ack(&mut w.window, &ack);
+            }
+        }
+        assert!((990..=1003).contains(&w.segments()), "{}", w.segments());
     }
 
     #[test]
