@@ -9,12 +9,15 @@ const LEN: i64 = 988;
 
 /// A sender with ten segments under way since 1 ms after its timestamp clock showed `stamp`.
 fn sender(eifel: bool) -> (Dialogue, u32) {
+    sender_with(Config { eifel, ..plain() })
+}
+
+fn sender_with(config: Config) -> (Dialogue, u32) {
     let config = Config {
-        eifel,
         timestamps: true,
         rtt_sampling: RttSampling::Timestamps,
         initial_window: InitialWindow::Segments(10),
-        ..plain()
+        ..config
     };
     let mut d = Dialogue::new(config);
     d.timestamps = Some((1, 0));
@@ -67,6 +70,18 @@ fn rfc_3522_3_3_if_everything_is_acknowledged_at_once_all_acknowledgements_may_h
     d.pass(secs(1));
     // Taken for a loss: the window is that of slow start after one segment.
     assert_eq!(acknowledged(&mut d, 10, stamp), [10, 11]);
+}
+
+#[test]
+fn rfc_3522_3_2_a_duplicate_reported_before_the_timeout_says_nothing_of_it() {
+    let (mut d, stamp) = sender_with(Config { eifel: true, sack: true, ..plain() });
+    assert_eq!(acknowledged(&mut d, 1, stamp), [10, 11]);
+    // The network repeated the first segment.
+    assert_eq!(d.sack_arrives(1 + LEN, &[(1, 1 + LEN)]), []);
+    let out = d.pass(secs(2));
+    assert_eq!((out.len(), out[0].1.seq), (1, 1 + LEN));
+    // The originals were only late: the flight of nine, and two segments.
+    assert_eq!(acknowledged(&mut d, 3, stamp), [12, 13]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Octets {
             //= RFC 2883 (4): a first block below the acknowledgement, or inside the second, reports a duplicate.
             if i == 0 && left < right && (right <= a.ack || inside_second) {
                 covered = Some((left, right));
-                self.eifel.note_dsack();
+                self.eifel.note_dsack(a.ack > tx.snd.una());
                 self.dsack_arrives(tx, now, left, right);
                 continue;
             }

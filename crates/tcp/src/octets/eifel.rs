@@ -24,15 +24,15 @@ pub(super) struct Eifel {
     rtt_prev: (Duration, Duration),
     /// Until a round-trip time of what lies above is known, the estimator is not what it should be.
     adapt_above: Option<u64>,
-    /// The acknowledgement at hand reports a duplicate; one of this connection did.
+    /// The acceptable acknowledgement at hand reports a duplicate; one of this connection did.
     pub dsack: bool,
     dsack_seen: bool,
 }
 
 impl Eifel {
-    /// An acknowledgement reports a duplicate.
-    pub fn note_dsack(&mut self) {
-        self.dsack = true;
+    /// An acknowledgement reports a duplicate; `acceptable`: it acknowledges something, too.
+    pub fn note_dsack(&mut self, acceptable: bool) {
+        self.dsack = acceptable;
         self.dsack_seen = true;
     }
 }
