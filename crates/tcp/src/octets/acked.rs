@@ -43,6 +43,10 @@ impl Octets {
             } else if tx.mode() != Mode::Open {
                 tx.want(pending::DATA);
             }
+        } else if news > 0 {
+            // An old one: what it shows to have arrived makes room.
+            tx.want(pending::DATA);
+            self.prr_duplicate(tx, news);
         }
     }
 
