@@ -55,7 +55,7 @@ impl DsackUndo {
             self.duplicated.insert(left, right);
         }
         //= RFC 3708 (3, B.1): all of it.
-        (self.duplicated.total() == self.resent.total()).then(|| {
+        (known && self.duplicated.total() == self.resent.total()).then(|| {
             self.give_up();
             prior
         })
@@ -111,6 +111,15 @@ mod tests {
         assert_eq!(u.duplicated(500, 600), None, "of another window");
         assert_eq!(u.duplicated(3000, 4000), Some(PRIOR));
         assert_eq!(u.duplicated(3000, 4000), None, "once");
+    }
+
+    #[test]
+    fn rfc_3708_3_a_2_a_duplicate_of_another_window_undoes_nothing_before_something_is_sent_again() {
+        let mut u = DsackUndo::default();
+        u.begin(PRIOR);
+        assert_eq!(u.duplicated(500, 600), None);
+        u.resent(1000, 2000);
+        assert_eq!(u.duplicated(1000, 2000), Some(PRIOR));
     }
 
     #[test]
