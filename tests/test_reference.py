@@ -33,6 +33,18 @@ def test_addresses_that_are_not_written_are_those_of_the_networks() -> None:
     assert reference.addresses(many, "gateway")[0] == "10.5.0.1"
 
 
+def test_tests_that_cover_a_standard_are_in_modules_that_exist() -> None:
+    modules = set()
+    for file in (ROOT / "crates").glob("*/src/**/*.rs"):
+        if re.search(r"\bmod tests\b", file.read_text(encoding="utf-8")):
+            crate, _, *parts = file.with_suffix("").relative_to(ROOT / "crates").parts
+            modules.add("::".join(["", crate, *(part for part in parts if part not in ("lib", "mod")), "tests"]))
+    pages = sorted((ROOT / "conformance").glob("*.toml"))
+    named = [name for page in pages for name in re.findall(r"[\w:]+::tests\b", page.read_text(encoding="utf-8"))]
+    assert len(named) > 100
+    assert [name for name in named if not any(module.endswith(f"::{name}") for module in modules)] == []
+
+
 def test_the_comparison_of_tcp_names_settings_and_profiles_of_today() -> None:
     page = (ROOT / "docs" / "reference" / "tcp-comparison.md").read_text(encoding="utf-8")
     (without,) = re.findall(r"^No effect on these links .*$", page, re.MULTILINE)
