@@ -351,7 +351,8 @@ settings! {
     ack_counting: AckCounting,
     /// L of RFC 3465: segments by which one acknowledgement may enlarge the window in slow start; 1 after a timeout.
     abc_limit: u8,
-    /// From what half the window is taken after a loss.
+    /// From what half the window is taken after a loss. CUBIC with `cubic.variant = "linux"` or `"rfc8312"` takes its part
+    /// from the congestion window, whatever this says.
     loss_window: LossWindow,
     /// How a sender finds out that a segment is lost. The profile's `prr`, `tlp`, `frto`, `undo_by_dsack` and
     /// `undo_by_timestamps` belong to the profile's `loss_detection`: with another one they are off unless set.
@@ -375,11 +376,11 @@ settings! {
     /// old threshold and a more careful timeout (Eifel response, RFC 4015)? Needs `loss_detection = "dup-acks"`, and
     /// `timestamps` or, for the response alone, `frto`; with `"rack"` see `undo_by_timestamps`.
     eifel: bool,
-    /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)?
+    /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)? No effect with `loss_detection = "rack"`.
     limited_transmit: bool,
-    /// When a partial acknowledgement restarts the retransmission timer.
+    /// When a partial acknowledgement restarts the retransmission timer. No effect with `loss_detection = "rack"`.
     partial_ack: PartialAck,
-    /// What is believed of earlier SACK blocks after a timeout.
+    /// What is believed of earlier SACK blocks after a timeout. No effect with `loss_detection = "rack"`.
     sack_after_rto: SackAfterRto,
     /// Does the congestion window grow only while it limits the sender (as Linux judges it)?
     cwnd_validation: bool,
@@ -454,11 +455,11 @@ settings! {
     /// Tick of the retransmission clock: times are measured and timers expire on it (BSD: 500 ms). Zero: exact.
     rto_tick: Duration,
     /// Do long timers expire on a coarser clock, as on the timer wheel of Linux: a sixteenth of their length late on
-    /// average?
+    /// average? No effect with `loss_detection = "dup-acks"`.
     timer_wheel: bool,
     /// How long before the run that wheel stood at its first place. Linux turns it from start-up on, so this is a fact of
     /// one machine at one moment, and now and then it decides between two courses. Zero: not known; timers expire as
-    /// late as they do on average.
+    /// late as they do on average. Needs `timer_wheel`.
     timer_wheel_position: Duration,
     /// Which acknowledgements give a round-trip time.
     rtt_sampling: RttSampling,
