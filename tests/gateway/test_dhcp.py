@@ -62,6 +62,18 @@ def test_a_server_that_has_forgotten_gives_the_same_client_the_same_address() ->
     assert asked(leases, DISCOVER, 9) == Answer(OFFER, IPv4Address("10.78.0.77"))
 
 
+def test_clients_are_known_by_few_octets_however_long_the_names_that_they_give_themselves() -> None:
+    """All of them go on with their addresses as one word of a command, which Linux limits to 128 KiB."""
+    leases = Leases(ROUTER)
+    mine, other = ([(61, bytes(234))] * 4 + [(61, bytes((0, last)))] for last in (1, 2))
+    known = [request.client for name in (mine, other) if (request := dhcp.parse(message(DISCOVER, 1, *name)))]
+    assert len(set(known)) == 2
+    assert max(map(len, known)) <= 64
+    leases.keep(known[0], IPv4Address("10.78.0.77"), 0.0)
+    assert asked(leases, DISCOVER, 2, *mine) == Answer(OFFER, IPv4Address("10.78.0.77"))
+    assert asked(leases, REQUEST, 2, (50, IPv4Address("10.78.0.77").packed), *other) == Answer(NAK, None)
+
+
 def test_addresses_come_back_when_they_are_released_or_too_old_and_are_not_more_than_there_are() -> None:
     leases = Leases(ROUTER)
     some = {given(leases, client) for client in range(245)}

@@ -5,6 +5,7 @@ A server for one network of a few devices, without relays: no library of Python'
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Interface
@@ -29,6 +30,9 @@ _SHORTEST = 300
 LEASE_S = 3600
 _OFFER_S, _DECLINED_S = 60, 600
 
+#: Octets by which a client is known, at most. An option in several parts may be as long as a datagram.
+_LONGEST_CLIENT = 64
+
 
 class Request(NamedTuple):
     """What a client says."""
@@ -45,7 +49,8 @@ class Request(NamedTuple):
     @property
     def client(self) -> bytes:
         """By what it is known: the name that it gives itself, else its hardware address (RFC 2131, 4.2)."""
-        return self.options.get(_CLIENT) or self.hardware
+        client = self.options.get(_CLIENT) or self.hardware
+        return client if len(client) <= _LONGEST_CLIENT else hashlib.sha256(client).digest()
 
     @property
     def requested(self) -> IPv4Address | None:
