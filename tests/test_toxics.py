@@ -5,6 +5,8 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -128,3 +130,31 @@ def test_a_client_that_breaks_off_is_not_sent_the_rest_in_slices() -> None:
     assert not relaying.is_alive()
     for end in (of_client, of_upstream, upstream):
         end.close()
+
+
+@contextmanager
+def _pump() -> Iterator[tuple[relay._Pump, socket.socket, socket.socket]]:
+    """One direction of a connection, where it comes from, and who hears what passes."""
+    (source, there), (here, sink) = _connected(), _connected()
+    yield relay._Pump(there, here, "downstream", Toxics(), random.Random(0), threading.Event()), source, sink
+    for end in (source, there, here, sink):
+        end.close()
+
+
+def _add(pump: relay._Pump, kind: str, **attributes: float) -> None:
+    pump._toxics.put(Toxic.read({"type": kind, "attributes": attributes}), is_new=True)
+
+
+@pytest.mark.parametrize("kind", ["timeout", "reset_peer"])
+def test_a_connection_on_which_no_data_passes_ends_when_that_is_taken_away(kind: str) -> None:
+    with _pump() as (pump, source, sink):
+        _add(pump, kind, timeout=1e9)
+        source.sendall(b"lost")
+        for _ in range(3):
+            assert pump._step()
+        sink.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            sink.recv(1)
+        pump._toxics.clear()
+        with pytest.raises(ConnectionAbortedError):
+            pump._step()

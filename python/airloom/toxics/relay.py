@@ -155,6 +155,7 @@ class _Pump:
         # Of toxics, by their numbers.
         self._since: dict[int, float] = {}
         self._chosen: dict[int, bool] = {}
+        self._silent: set[int] = set()
         self._passed = 0
 
     def run(self) -> None:
@@ -184,19 +185,25 @@ class _Pump:
         return time.monotonic() - self._since[toxic.number] >= toxic.attributes["timeout"] / 1e3
 
     def _step(self) -> bool:
-        if any(map(self._is_due, self._now("reset_peer"))):
+        resets = self._now("reset_peer")
+        if any(map(self._is_due, resets)):
             for end in (self._source, self._sink):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             raise ConnectionResetError
         silent = self._now("timeout")
         if any(toxic.attributes["timeout"] > 0 and self._is_due(toxic) for toxic in silent):
             raise ConnectionAbortedError
+        there = {toxic.number for toxic in (*silent, *resets)}
+        if self._silent - there:
+            # One was taken away: what it has dropped does not come back.
+            raise ConnectionAbortedError
+        self._silent = there
         if not _is_ready(self._source, select.POLLIN):
             return True
         octets = self._source.recv(_CHUNK)
         if not octets:
             return False
-        if not silent:
+        if not there:
             self._pass(octets)
         return True
 
