@@ -158,3 +158,15 @@ def test_a_connection_on_which_no_data_passes_ends_when_that_is_taken_away(kind:
         pump._toxics.clear()
         with pytest.raises(ConnectionAbortedError):
             pump._step()
+
+
+def test_data_is_limited_from_when_the_toxic_is_there() -> None:
+    with _pump() as (pump, _, sink):
+        pump._pass(bytes(5000))
+        _add(pump, "limit_data", bytes=1000)
+        pump._pass(bytes(400))
+        with pytest.raises(ConnectionAbortedError):
+            pump._pass(bytes(2000))
+        pump._sink.close()
+        with sink.makefile("rb") as heard:
+            assert len(heard.read()) == 6000

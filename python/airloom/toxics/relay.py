@@ -156,6 +156,7 @@ class _Pump:
         self._since: dict[int, float] = {}
         self._chosen: dict[int, bool] = {}
         self._silent: set[int] = set()
+        self._begun: dict[int, int] = {}
         self._passed = 0
 
     def run(self) -> None:
@@ -209,7 +210,8 @@ class _Pump:
 
     def _pass(self, octets: bytes) -> None:
         for toxic in self._now("limit_data"):
-            left = int(toxic.attributes["bytes"]) - self._passed
+            begun = self._begun.setdefault(toxic.number, self._passed)
+            left = int(toxic.attributes["bytes"]) - (self._passed - begun)
             if left <= len(octets):
                 self._send(octets[: max(left, 0)])
                 raise ConnectionAbortedError
