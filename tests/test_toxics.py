@@ -170,3 +170,31 @@ def test_data_is_limited_from_when_the_toxic_is_there() -> None:
         pump._sink.close()
         with sink.makefile("rb") as heard:
             assert len(heard.read()) == 6000
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay", "lasts_s"),
+    [("slow_close", 100_000, 100), ("slicer", 50_000_000, 100), ("slow_close", 1e14, 500), ("slicer", 1e14, 500)],
+)
+def test_a_toxic_that_waits_does_so_for_as_long_as_it_says_and_is_there(
+    kind: str, delay: float, lasts_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    with _pump() as (pump, source, sink):
+
+        def wait(seconds: float) -> bool:
+            nonlocal now
+            now += seconds
+            if now > 500:
+                pump._toxics.clear()
+            return False
+
+        monkeypatch.setattr(relay, "time", SimpleNamespace(monotonic=lambda: now))
+        monkeypatch.setattr(pump._broken, "wait", wait)
+        _add(pump, kind, average_size=1, delay=delay)
+        source.sendall(b"ab")
+        source.close()
+        pump.run()
+        assert lasts_s <= now < lasts_s + 1
+        with sink.makefile("rb") as heard:
+            assert heard.read() == b"ab"

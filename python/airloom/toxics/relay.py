@@ -166,7 +166,7 @@ class _Pump:
                 if self._broken.is_set():
                     return
             for toxic in self._now("slow_close"):
-                time.sleep(min(toxic.attributes["delay"] / 1e3, _PATIENCE_S))
+                self._wait(toxic, toxic.attributes["delay"] / 1e3)
             self._sink.shutdown(socket.SHUT_WR)
         except OSError:
             # Whatever broke ends both directions; the sockets are closed when both have.
@@ -224,7 +224,16 @@ class _Pump:
                 length = max(1, int(size + self._random.uniform(-variation, variation))) if size else len(octets)
                 self._send(octets[:length])
                 octets = octets[length:]
-                self._broken.wait(min(toxic.attributes["delay"] / 1e6, 1.0))
+                self._wait(toxic, toxic.attributes["delay"] / 1e6)
+
+    def _wait(self, toxic: Toxic, seconds: float) -> None:
+        """Waits so long, or until the toxic is taken away or the connection is over."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self._sink.fileno() >= 0:
+            if all(other.number != toxic.number for other in self._now(toxic.kind)):
+                return
+            if self._broken.wait(min(left, _LOOK_S)):
+                return
 
     def _send(self, octets: bytes) -> None:
         self._sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
