@@ -105,7 +105,7 @@ struct Keeper<'a> {
     rights: Rights,
     /// Is told of the network namespaces that somebody enters.
     warden: BorrowedFd<'a>,
-    /// Those that it was told of: it reads that at the end.
+    /// Those that it was told of.
     told: Vec<u64>,
     /// Where the engine's ends of the cables are.
     base: OwnedFd,

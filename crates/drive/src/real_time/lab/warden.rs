@@ -21,7 +21,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::poll::{PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
@@ -65,18 +65,20 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd, o
     let outside =
         plan.way_out.as_ref().and_then(|way| outside::make(way, ours.as_fd(), plan.patience()).ok());
     let lan = plan.lan.as_ref().and_then(|lan| lan::make(lan, ours.as_fd(), plan.patience()).ok());
+    let mut networks = Vec::new();
     if let Ok(ended) = child::pidfd(keeper) {
-        watch(engine, ended.as_fd(), outside.as_ref());
+        networks = watch(engine, ended.as_fd(), ours.as_fd(), outside.as_ref());
     }
     let _ = kill(keeper, Signal::SIGKILL);
     drop((outside, lan));
     // Returns when the whole PID namespace is empty.
     while waitpid(keeper, None) == Err(Errno::EINTR) {}
-    leftovers::end(&entered(ours.as_fd()), owner);
+    networks.extend(entered(ours.as_fd()));
+    leftovers::end(&networks, owner);
     0
 }
 
-/// The network namespaces that threads have entered, as the keeper, which is gone, has said.
+/// The network namespaces that threads have entered, as the keeper has said since this was asked last.
 fn entered(keeper: BorrowedFd) -> Vec<u64> {
     let said = std::iter::from_fn(|| {
         messages::receive_within(keeper, Duration::ZERO).ok().filter(|(octets, _)| !octets.is_empty())
@@ -85,12 +87,27 @@ fn entered(keeper: BorrowedFd) -> Vec<u64> {
 }
 
 /// Returns when the engine's process, the keeper, or the program of the way out has ended: without that a laboratory is not
-/// what it was made as.
-fn watch(engine: BorrowedFd, keeper: BorrowedFd, outside: Option<&Outside>) {
+/// what it was made as. What was [`entered`] is taken as it comes: the keeper, whose socket holds a few hundred messages, would
+/// stand still.
+fn watch(engine: BorrowedFd, keeper: BorrowedFd, told: BorrowedFd, outside: Option<&Outside>) -> Vec<u64> {
     let helper = outside.and_then(Outside::program);
     let mut watched = vec![readable(engine), readable(keeper)];
     watched.extend(helper.as_ref().map(|program| readable(program.as_fd())));
-    while poll(&mut watched, PollTimeout::NONE).is_err() {}
+    let ends = watched.len();
+    watched.push(readable(told));
+    let mut networks = Vec::new();
+    loop {
+        while poll(&mut watched, PollTimeout::NONE).is_err() {}
+        networks.extend(entered(told));
+        if watched[..ends].iter().any(|one| one.any().unwrap_or(true)) {
+            return networks;
+        }
+        // The keeper may close its end before it has ended.
+        let is_closed = |one: &PollFd| one.revents().is_none_or(|events| events.contains(PollFlags::POLLHUP));
+        if watched.get(ends).is_some_and(is_closed) {
+            watched.truncate(ends);
+        }
+    }
 }
 
 fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result<()> {
@@ -105,4 +122,26 @@ fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result
     // Closed just now, by its number.
     std::mem::forget(nothing);
     rights::take(rights, CloneFlags::CLONE_NEWPID)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn any_number_of_networks_is_heard_of_while_the_laboratory_lives() {
+        let [(engine, _engine), (keeper, its_life), (ours, theirs)] =
+            [(); 3].map(|()| messages::pair().unwrap());
+        let telling = thread::spawn(move || {
+            for number in 0..1000_u64 {
+                messages::send(theirs.as_fd(), &number.to_le_bytes(), &[]).unwrap();
+            }
+            drop((theirs, its_life));
+        });
+        let networks = watch(engine.as_fd(), keeper.as_fd(), ours.as_fd(), None);
+        telling.join().unwrap();
+        assert!(networks.into_iter().eq(0..1000_u64));
+    }
 }
