@@ -74,6 +74,8 @@ struct Layer {
     dirty: Vec<SocketId>,
     /// Servers with which a session could go on, and what it spoke.
     known: BTreeMap<SocketAddr, Version>,
+    /// It has opened connections: times of handshakes are its own.
+    is_client: bool,
     handshake: Times,
     resumed: u64,
     failed: u64,
@@ -317,6 +319,7 @@ impl Sockets for Inside<'_> {
     fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId {
         let socket = self.net.connect(cx, self.layer.tunnels.proxy.unwrap_or(to));
         self.layer.add(socket, false, Some(to));
+        self.layer.is_client = true;
         socket
     }
     fn connect_for(&mut self, cx: &mut Cx, to: SocketAddr, protocol: &'static str) -> SocketId {
@@ -506,7 +509,9 @@ impl App for Secured {
         self.app.summarise(out);
         let layer = &self.layer;
         let open: u64 = layer.lines.values().map(|line| line.session.added).sum();
-        layer.handshake.summarise("tls_handshake", out);
+        if layer.is_client {
+            layer.handshake.summarise("tls_handshake", out);
+        }
         out.set("tls_resumed", layer.resumed as f64);
         out.set("tls_failed", layer.failed as f64);
         out.set("tls_added_bytes", (layer.added + open) as f64);

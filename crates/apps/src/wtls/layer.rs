@@ -381,7 +381,9 @@ impl App for Secured {
     fn summarise(&self, out: &mut Summary) {
         self.app.summarise(out);
         let layer = &self.layer;
-        layer.handshake.summarise("wtls_handshake", out);
+        if matches!(layer.side, Side::Client(_)) {
+            layer.handshake.summarise("wtls_handshake", out);
+        }
         for (name, value) in [
             ("wtls_resumed", layer.resumed),
             ("wtls_failed", layer.failed),

@@ -331,9 +331,7 @@ impl App for SplitTcp {
             ("downlink_bytes", counted.down),
             ("buffered_peak_bytes", counted.peak as u64),
         ]);
-        if counted.opened > 0 {
-            out.set("onward_open_mean_s", counted.opening_s / counted.opened as f64);
-        }
+        out.set("onward_open_mean_s", counted.opening_s / counted.opened as f64);
     }
 }
 
