@@ -78,7 +78,8 @@ impl Segments {
             // A segment that is still outstanding arrived twice.
             let index = tx.snd.index_above(left.max(prior_una));
             if let Some(segment) = tx.snd.sent_mut(index).filter(|s| s.has(mark::EVER)) {
-                if segment.has(mark::RESENT) {
+                // Of one that the receiver's window cuts a part is reported each time: what is behind that is under way still.
+                if segment.has(mark::RESENT) && segment.end() <= right {
                     segment.clear(mark::RESENT);
                     self.resent_out -= 1;
                 }
