@@ -140,7 +140,8 @@ pub fn find(name: &[u8], value: &[u8]) -> Option<(u64, bool)> {
     let mut of_name = None;
     for index in &order[usize::from(from)..usize::from(to)] {
         let (known, its) = STATIC[usize::from(*index)];
-        if known.as_bytes() == name {
+        // Most that are as long begin otherwise.
+        if known.as_bytes().first() == name.first() && known.as_bytes() == name {
             if its.as_bytes() == value {
                 return Some((u64::from(*index), true));
             }
