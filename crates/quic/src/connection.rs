@@ -155,7 +155,9 @@ impl Connection {
     fn settle(&mut self, now: Instant) {
         let Some((handle, quic)) = &mut self.quic else { return };
         self.host.settle(*handle, quic);
+        let mut has_changed = false;
         while let Some(event) = quic.poll() {
+            has_changed = true;
             if let Some((id, remote, local)) = library::validated(quic, &event) {
                 let others = library::other_paths(quic, id);
                 let way = if self.is_opener {
@@ -217,7 +219,9 @@ impl Connection {
             }
         }
         self.ways.count_lost(quic);
-        self.host.settle(*handle, quic);
+        if has_changed {
+            self.host.settle(*handle, quic);
+        }
         if let Some(Plain { is_sent: true, is_read: true, .. }) = self.streams.plain
             && !self.is_over
             && self.closing.is_none()

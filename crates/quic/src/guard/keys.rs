@@ -108,6 +108,9 @@ impl Observer for Watcher {
         }
         let mut state = self.0.lock();
         state.is_proven = true;
+        if state.asked.is_empty() {
+            return;
+        }
         //= RFC 9000 (8.2.3): an answer validates the path that the challenge was sent by, whichever it comes by. Whoever can say what was in
         //= it has had it, wherever in a packet that stands.
         for frame in payload.windows(9).filter(|frame| frame[0] == PATH_RESPONSE) {
