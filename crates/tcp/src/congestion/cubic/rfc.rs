@@ -40,7 +40,8 @@ pub struct Cubic {
     fresh: bool,
     /// Octets that rounding left over.
     rest: f64,
-    /// The last acknowledgement seen, and whether the window was not what limited the sender then.
+    /// Up to here silences are taken off: the last acknowledgement seen, or the departure that ended a silence. And whether the
+    /// window was not what limited the sender then.
     seen: Instant,
     idle: bool,
 }
@@ -131,10 +132,12 @@ impl Controller for Cubic {
         About::new(Hears::News)
     }
     fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
-        if let Some(idle) = departure.idle {
-            self.curve.t_epoch = self.curve.t_epoch.map(|at| at + idle);
+        if departure.idle.is_some() {
+            // The application is silent from the last acknowledgement on: `observe` has judged what was before.
+            let silent = departure.now.since(self.seen);
+            self.curve.t_epoch = self.curve.t_epoch.map(|at| at + silent);
             // The next acknowledgement would count the same time once more.
-            self.idle = false;
+            (self.seen, self.idle) = (departure.now, false);
         }
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
@@ -352,6 +355,24 @@ mod tests {
         let before = w.segments();
         w.round_trip(&mut cubic, RTT);
         assert!(w.segments() < before + 20, "{before} {}", w.segments());
+    }
+
+    #[test]
+    fn rfc_9438_4_2_a_silence_is_not_counted_twice() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        w.round_trip(&mut cubic, RTT);
+        // Requests of ten segments, of which the window holds more, and a pause behind each.
+        for _ in 0..300 {
+            let sent = w.now;
+            for _ in 0..10 {
+                w.now += RTT / 10;
+                cubic.observe(&mut w.window, &Ack { now: w.now, segments: 1, ..Ack::default() });
+            }
+            w.now += RTT * 9;
+            let departure = Departure { now: w.now, octets: MSS, idle: Some(w.now.since(sent)) };
+            cubic.on_sent(&mut w.window, &departure);
+        }
+        assert!(cubic.curve.t_epoch.is_some_and(|at| at <= w.now), "{:?} {}", cubic.curve, w.now);
     }
 
     #[test]
