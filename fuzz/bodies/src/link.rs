@@ -82,6 +82,9 @@ pub(crate) fn play(ends: [Box<dyn Protocol>; 2], mut octets: Octets<'_>, forge: 
     // A packet that opens may come again after all is over, and does open (SCTP has no TIME-WAIT): what it brings comes twice.
     let opened = |event: &&(Instant, TransportEvent)| event.1 == TransportEvent::Opened;
     is_forged |= pair.server().events.iter().filter(opened).count() > 1;
+    // Each was told to finish, so one that is open waits for the other, or has a timer that asks again or gives up.
+    let ended = [End::Client, End::Server].map(|end| pair.host(end).closed().is_some());
+    assert!(is_forged || ended != [false; 2], "both ends stand still");
     for end in [End::Client, End::Server] {
         let other = end.other();
         let all = u64::from(written[other as usize]);
@@ -113,5 +116,80 @@ fn fate(octet: u8) -> Fate {
         5 => Fate::Duplicate,
         6 => Fate::Late(Duration::from_millis(more * 10)),
         _ => Fate::Late(Duration::from_millis(more * 500)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::service::{Described, FlowFacts, Identity, Path, WriteError};
+    use airloom_base::{Cx, Outgoing, Transport};
+
+    use super::*;
+
+    /// Sends nothing, and waits for ever.
+    struct Still;
+
+    impl Transport for Still {
+        fn connect(&mut self, _: &mut Cx) {}
+        fn handle_packet(&mut self, _: &mut Cx, _: PathId, _: u8, _: Packet) {}
+        fn poll_transmit(&mut self, _: &mut Cx) -> Option<Outgoing> {
+            None
+        }
+        fn poll_event(&mut self) -> Option<TransportEvent> {
+            None
+        }
+        fn poll_timeout(&self) -> Option<Instant> {
+            None
+        }
+        fn handle_timeout(&mut self, _: &mut Cx) {}
+        fn write(&mut self, _: &mut Cx, _: u32, _: Body) -> Result<usize, WriteError> {
+            Err(WriteError::Closed)
+        }
+        fn read(&mut self, _: &mut Cx, _: u32, _: usize) -> Option<Body> {
+            None
+        }
+        fn finish(&mut self, _: &mut Cx, _: u32) {}
+        fn reset(&mut self, _: &mut Cx) {}
+        fn path_mtu(&mut self, _: &mut Cx, _: PathId, _: u16) {}
+        fn facts(&self) -> FlowFacts {
+            FlowFacts::default()
+        }
+        fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
+            self
+        }
+    }
+
+    impl Protocol for Still {
+        fn name(&self) -> &'static str {
+            "still"
+        }
+        fn ip_protocol(&self) -> u8 {
+            254
+        }
+        fn open(&mut self, _: &mut Cx, _: Path, _: (u16, u16), _: Identity) -> Box<dyn Transport> {
+            Box::new(Still)
+        }
+        fn accept(
+            &mut self,
+            _: &mut Cx,
+            _: Path,
+            _: (u16, u16),
+            _: Identity,
+            _: &Packet,
+        ) -> Option<Box<dyn Transport>> {
+            None
+        }
+        fn refuse(&mut self, _: &Packet) -> Option<Packet> {
+            None
+        }
+        fn describe(&self, _: &[u8]) -> Described {
+            Described::default()
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "both ends stand still")]
+    fn two_ends_that_wait_for_ever_are_a_finding() {
+        play([Box::new(Still), Box::new(Still)], Octets::new(&[]), |_, _| None);
     }
 }
