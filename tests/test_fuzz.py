@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from airloom.wwp.receiver import Received, Receiver
+
 FUZZ = Path(__file__).parent.parent / "fuzz"
 sys.path.insert(0, str(FUZZ / "python"))
 
@@ -22,3 +24,20 @@ def test_no_target_fails_on_its_corpus_or_on_random_octets(name: str) -> None:
     cases = int(os.environ.get("AIRLOOM_FUZZ_CASES", "200"))
     for octets in [*inputs, *(drawn.randbytes(drawn.randrange(300)) for _ in range(cases))]:
         target(octets)
+
+
+def test_files_of_the_corpus_are_taken_by_a_receiver_of_wwp_at_once_or_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    resumed_at: set[int] = set()
+    receive = Receiver.receive
+
+    def noted(receiver: Receiver) -> Received:
+        received = receive(receiver)
+        assert received is not None
+        resumed_at.add(received.resumed_at)
+        return received
+
+    monkeypatch.setattr(Receiver, "receive", noted)
+    for file in (FUZZ / "corpus" / "py_wwp_receiver").iterdir():
+        targets.wwp_receiver(file.read_bytes())
+    assert len(resumed_at) > 1
+    assert 0 in resumed_at

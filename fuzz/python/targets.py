@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import io
 import json
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest import mock
 
 from airloom._core import DriveError, ScenarioError
 from airloom.control import Condition, Passed
@@ -81,9 +83,27 @@ class Session:
         return True
 
 
+_WWP = (
+    "name", "size", "sha256", "busy", "a", "b", "../a", ".a", "-a", "a/b", "a\n", "a" * 201, "0" * 64, "error",
+)  # fmt: skip
+
+
+def _offer(octets: Octets, content: bytes) -> bytes:
+    """A line that offers this content; or one in which something else is said of it."""
+    said = Offer(("a", "b")[octets.next() % 2], len(content), hashlib.sha256(content).hexdigest()).line()
+    other = tree(octets, _WWP)
+    if isinstance(other, dict):
+        said.update(other)
+    return json.dumps(said).encode() + b"\n"
+
+
 def wwp_lines(octets: bytes) -> None:
-    """Lines of the dialogue of WWP, and the description of a file in them."""
-    lines = Lines(Session(octets[1:], 1 + (octets or b"\0")[0]), 30.0)  # type: ignore[arg-type]
+    """Lines of the dialogue of WWP, and the description of a file in them: as they are, or offers."""
+    heard = Octets(octets)
+    piece, said = 1 + heard.next(), octets[1:]
+    if said[:1] not in (b"{", b"["):
+        said = b"".join(_offer(heard, heard.piece()) for _ in range(1 + heard.next() % 4))
+    lines = Lines(Session(said, piece), 30.0)  # type: ignore[arg-type]
     try:
         while True:
             offer = Offer.of(lines.line())
@@ -94,26 +114,45 @@ def wwp_lines(octets: bytes) -> None:
 
 
 def wwp_receiver(octets: bytes) -> None:
-    """A receiver of files: nothing is written but in its folder, and no more than was allowed."""
+    """A receiver of files: nothing is written but in its folder, no more than was allowed, and what is taken is right.
+
+    Senders come one after the other, each with an offer of the same content and a part of it: so partial files grow.
+    """
     folder = FOLDER / "received"
     folder.mkdir(exist_ok=True)
     receiver = Receiver.__new__(Receiver)
     receiver.folder, receiver._patience_s, receiver._most_octets = folder, 30.0, 10_000
-    session = Session(octets[1:], 1 + (octets or b"\0")[0])
+    heard = Octets(octets)
+    piece, said = 1 + heard.next(), [octets[1:]]
+    if octets[1:2] not in (b"{", b"["):
+        content = heard.piece() * (1 + heard.next())
+        said = [
+            _offer(heard, content) + content[heard.next() : len(content) - heard.next()]
+            for _ in range(1 + heard.next() % 4)
+        ]
+    for each in said:
+        _receive(receiver, Session(each, piece))
+    found = list(folder.iterdir())
+    assert len(found) <= len(said)
+    for path in found:
+        assert path.stat().st_size <= 10_000
+        path.unlink()
+
+
+def _receive(receiver: Receiver, session: Session) -> None:
     receiver._listener = _Listener(session)  # type: ignore[assignment]
     try:
-        received = receiver.receive()
+        # How long a disk takes is not what is looked at.
+        with mock.patch("airloom.wwp.receiver._sync"):
+            received = receiver.receive()
         assert received is not None
-        assert received.path.parent == folder
+        assert received.path.parent == receiver.folder
+        content = received.path.read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (received.size, received.sha256)
     except TransferError as error:
         _is_printable(error)
     for line in session.said.splitlines():
         assert isinstance(json.loads(line), dict)
-    found = list(folder.iterdir())
-    assert len(found) <= 2
-    for path in found:
-        assert path.stat().st_size <= 10_000
-        path.unlink()
 
 
 class _Listener:

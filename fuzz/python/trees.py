@@ -21,11 +21,17 @@ class Octets:
         self._at += 1
         return self._octets[self._at - 1] if self._at <= len(self._octets) else 0
 
+    def piece(self) -> bytes:
+        """Octets behind one that says how many they are."""
+        return self._take(self.next())
+
     def text(self) -> str:
         """A few characters."""
-        length = self.next() % 16
+        return self._take(self.next() % 16).decode("utf-8", "surrogateescape")
+
+    def _take(self, length: int) -> bytes:
         self._at += length
-        return self._octets[self._at - length : self._at].decode("utf-8", "surrogateescape")
+        return self._octets[self._at - length : self._at]
 
 
 def tree(octets: Octets, words: tuple[str, ...], depth: int = 0) -> Any:
