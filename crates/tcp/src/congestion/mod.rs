@@ -95,6 +95,8 @@ pub struct Delivery {
     pub lost: u64,
     /// Segments marked lost in all, by acknowledgements and by timers; what was marked twice counts twice.
     pub lost_segments: u64,
+    /// The least round-trip time so far, that of the handshake among them.
+    pub min_rtt: Option<Duration>,
 }
 
 /// Data that leaves for the first time.

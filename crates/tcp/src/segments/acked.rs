@@ -402,7 +402,7 @@ impl Segments {
         let Some(rate) = tx.rate() else { return };
         let sample = rate.sample(now, delivered, min_rtt);
         let (total, lost_segments) = (rate.delivered(), self.marked);
-        let delivery = Delivery { sample, total, in_flight_before, lost: lost * mss, lost_segments };
+        let delivery = Delivery { sample, total, in_flight_before, lost: lost * mss, lost_segments, min_rtt };
         let (rtt, segments) = (news.latest_rtt, news.acked);
         let brought = Ack {
             rtt,

@@ -263,6 +263,10 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack) {
+        if self.min_rtt.is_none() {
+            // It begins with that of the handshake, which no queue of ours has made longer.
+            (self.min_rtt, self.min_rtt_at) = (ack.delivery.min_rtt, ack.now);
+        }
         let expired = self.min_rtt.is_some() && ack.now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = ack.rtt
             && (expired || self.min_rtt.is_none_or(|m| rtt <= m))
@@ -425,6 +429,18 @@ impl Controller for Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_round_trip_time_begins_with_that_of_the_handshake() {
+        let config = Config::default();
+        let mut bbr = Bbr::new(&config, 1);
+        let mut window = Window::new(&config, 1000);
+        let [handshake, first] = [302, 362].map(Duration::from_millis);
+        let now = Instant::ZERO + first;
+        let delivery = Delivery { min_rtt: Some(handshake), ..Delivery::default() };
+        bbr.on_ack(&mut window, &Ack { now, rtt: Some(first), delivery, ..Ack::default() });
+        assert_eq!((bbr.min_rtt, bbr.min_rtt_at), (Some(handshake), now));
+    }
 
     #[test]
     fn a_pause_in_probe_rtt_leads_back_to_startup_unless_the_pipe_is_full() {
