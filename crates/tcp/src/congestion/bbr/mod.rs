@@ -9,7 +9,8 @@
 //! | ProbeRtt | 1 | 4 segments | 200 ms and a round |
 //!
 //! As in Linux: segments saved up by aggregated acknowledgements enlarge the window, recovery begins with a round of packet
-//! conservation. Left out: the detection of policers (it needs a loss of a fifth).
+//! conservation, and only a shorter round-trip time puts off ProbeRtt (since 2020; the draft: one as short, too). Left out: the
+//! detection of policers (it needs a loss of a fifth).
 
 mod filter;
 
@@ -269,7 +270,7 @@ impl Bbr {
         }
         let expired = self.min_rtt.is_some() && ack.now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = ack.rtt
-            && (expired || self.min_rtt.is_none_or(|m| rtt <= m))
+            && (expired || self.min_rtt.is_none_or(|m| rtt < m))
         {
             self.min_rtt = Some(rtt);
             self.min_rtt_at = ack.now;
@@ -440,6 +441,9 @@ mod tests {
         let delivery = Delivery { min_rtt: Some(handshake), ..Delivery::default() };
         bbr.on_ack(&mut window, &Ack { now, rtt: Some(first), delivery, ..Ack::default() });
         assert_eq!((bbr.min_rtt, bbr.min_rtt_at), (Some(handshake), now));
+        // One that is no shorter does not put off ProbeRtt.
+        bbr.on_ack(&mut window, &Ack { now: now + first, rtt: Some(handshake), ..Ack::default() });
+        assert_eq!(bbr.min_rtt_at, now);
     }
 
     #[test]
