@@ -47,6 +47,10 @@ impl HyStartPp {
     }
 
     fn look(&mut self, window: &mut Window, ack: &Ack) {
+        if self.window_end == 0 {
+            //= RFC 9406 (4.2): the first round ends with what was sent before its first acknowledgement; it has no predecessor.
+            self.window_end = ack.nxt;
+        }
         if let Some(rtt) = ack.rtt {
             self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |m| m.min(rtt)));
             self.rtt_sample_count = self.rtt_sample_count.saturating_add(1);
@@ -121,10 +125,7 @@ mod tests {
         fn new() -> Self {
             let mut window = Window::new(&Profile::Rfc.settings(), MSS);
             window.set_cwnd(10 * MSS);
-            let mut flow = Flow { h: HyStartPp::default(), window, una: 0 };
-            // The handshake ends the round before the first.
-            flow.h.observe(&mut flow.window, &Ack { una: 0, nxt: 10, ..Ack::default() });
-            flow
+            Flow { h: HyStartPp::default(), window, una: 0 }
         }
 
         /// Ten acknowledgements of a segment with `rtt`; the last of them ends the round. Returns the growth.
@@ -133,8 +134,8 @@ mod tests {
             let end = self.una + 10;
             for _ in 0..10 {
                 self.una += 1;
-                let ack =
-                    Ack { octets: MSS, una: self.una, nxt: end + 10, rtt: Some(ms(rtt)), ..Ack::default() };
+                let nxt = if self.una < end { end } else { end + 10 };
+                let ack = Ack { octets: MSS, una: self.una, nxt, rtt: Some(ms(rtt)), ..Ack::default() };
                 self.h.observe(&mut self.window, &ack);
                 if self.window.in_slow_start() {
                     self.h.grow(&mut self.window, &ack);
@@ -161,6 +162,17 @@ mod tests {
             assert!(!f.window.in_slow_start());
             assert_eq!(f.window.ssthresh(), f.window.cwnd());
         }
+    }
+
+    #[test]
+    fn rfc_9406_4_2_the_first_round_is_not_compared_with_its_own_first_segment() {
+        let mut f = Flow::new();
+        for una in 1..=10 {
+            let ack = Ack { octets: MSS, una, nxt: 10, rtt: Some(ms(100 + 20 * una)), ..Ack::default() };
+            f.h.observe(&mut f.window, &ack);
+            f.h.grow(&mut f.window, &ack);
+        }
+        assert_eq!(f.window.cwnd(), 20 * MSS);
     }
 
     #[test]
