@@ -13,7 +13,8 @@
 //! Time is virtual (`wait.rs`): it passes in `usleep`, in `netdev_receive` up to the moment at which the next packet leaves, and a
 //! little at each look at the clock. Calls on blocking sockets wait for another thread to make something happen.
 //!
-//! Left out: `epoll`, `pipe`, `splice`, and options of what our TCP does not have; they fail with `ENOSYS` or `ENOPROTOOPT`.
+//! Left out: `epoll`, `pipe`, `splice`, options of what our TCP does not have, and flags of reads but MSG_DONTWAIT and MSG_TRUNC; they
+//! fail with `ENOSYS`, `ENOPROTOOPT` or `EOPNOTSUPP`.
 
 pub mod info;
 mod options;

@@ -122,20 +122,28 @@ pub(crate) fn set(
             s.socket(fd)?.options.maxseg = on.then_some(value as u16);
             s.change(fd, |c| c.mss = if on { value as u16 } else { 65_495 })
         }
+        // What Linux refuses.
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE | libc::TCP_KEEPINTVL) if !(1..=32_767).contains(&value) => {
+            Err(libc::EINVAL)
+        }
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT | libc::TCP_SYNCNT) if !(1..=127).contains(&value) => {
+            Err(libc::EINVAL)
+        }
+        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) if value < 0 => Err(libc::EINVAL),
         (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => s.change(fd, |c| c.keepalive_idle = seconds),
         (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL) => s.change(fd, |c| c.keepalive_interval = seconds),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT) => {
-            s.change(fd, |c| c.keepalive_probes = value.clamp(1, 255) as u8)
-        }
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT) => s.change(fd, |c| c.keepalive_probes = value as u8),
         (libc::IPPROTO_TCP, libc::TCP_SYNCNT) => {
             // The timeouts of so many SYNs after the first, and before them those that do not double.
-            let n = value.clamp(1, 127).min(16) as u32;
+            let n = value.min(16) as u32;
             s.change(fd, |c| {
                 c.syn_give_up = c.rto_initial * (u64::from(c.syn_linear_timeouts) + (1 << (n + 1)) - 1)
             })
         }
         (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => {
-            s.change(fd, |c| c.give_up = Duration::from_millis(value.max(1) as u64))
+            // tcp(7): 0 is the time of the host again.
+            let host = s.host_settings().give_up;
+            s.change(fd, |c| c.give_up = if on { Duration::from_millis(value as u64) } else { host })
         }
         _ => Err(libc::ENOPROTOOPT),
     }

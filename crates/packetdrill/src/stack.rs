@@ -647,6 +647,11 @@ impl Stack {
         self.socket(fd).map(|s| &s.options.config)
     }
 
+    /// Those of a socket that nobody has changed.
+    pub fn host_settings(&self) -> &Config {
+        &self.config
+    }
+
     /// Changes the settings of connections that this socket will make, and of the one that it has.
     pub fn change(&mut self, fd: i32, f: impl Fn(&mut Config)) -> Result<(), Errno> {
         f(&mut self.socket(fd)?.options.config);

@@ -237,6 +237,10 @@ unsafe fn receive(me: Me, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
     if parts.iter().any(|p| p.iov_base.is_null() && p.iov_len > 0) {
         return fail(libc::EFAULT) as ssize_t;
     }
+    if flags & !(libc::MSG_DONTWAIT | libc::MSG_TRUNC) != 0 {
+        // A plain read would take octets that were to stay (MSG_PEEK), or that are not what was asked for (MSG_ERRQUEUE).
+        return fail(libc::EOPNOTSUPP) as ssize_t;
+    }
     let room = parts.iter().map(|p| p.iov_len).sum();
     let wait = flags & libc::MSG_DONTWAIT == 0;
     let octets = match unsafe { shared(me) }.wait(None, |s| s.read(fd, room, wait)) {

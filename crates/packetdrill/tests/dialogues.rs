@@ -427,3 +427,40 @@ fn options_are_those_of_the_sockets_to_come_and_of_the_open_one() {
         (-1, libc::ENOSYS)
     );
 }
+
+#[test]
+fn numbers_that_linux_refuses_are_refused() {
+    let (d, fd) = accepted(PLAIN);
+    for (name, value) in [
+        (libc::TCP_KEEPIDLE, 0),
+        (libc::TCP_KEEPINTVL, 32_768),
+        (libc::TCP_KEEPCNT, 128),
+        (libc::TCP_SYNCNT, 0),
+        (libc::TCP_USER_TIMEOUT, -1),
+    ] {
+        assert_eq!((d.set(fd, name, value), Drill::errno()), (-1, libc::EINVAL), "{name}");
+    }
+}
+
+#[test]
+fn a_user_timeout_of_zero_is_the_time_of_the_host_again() {
+    let (mut d, fd) = accepted(PLAIN);
+    assert_eq!((d.set(fd, libc::TCP_USER_TIMEOUT, 1), d.set(fd, libc::TCP_USER_TIMEOUT, 0)), (0, 0));
+    assert_eq!(d.write(fd, b"x"), 1);
+    for _ in 0..3 {
+        assert_eq!(d.leaves().4, b"x");
+    }
+}
+
+#[test]
+fn a_read_with_a_flag_that_is_not_honoured_takes_nothing() {
+    let (d, fd) = accepted(PLAIN);
+    d.arrives(PSH_ACK, 1, 1, (40_000, 8080), b"stays");
+    let mut octets = [0_u8; 10];
+    for flag in [libc::MSG_PEEK, libc::MSG_ERRQUEUE] {
+        let to = octets.as_mut_ptr().cast();
+        let n = unsafe { d.table.recv.unwrap()(d.table.userdata, fd, to, octets.len(), flag) };
+        assert_eq!((n, Drill::errno()), (-1, libc::EOPNOTSUPP));
+    }
+    assert_eq!(d.read(fd, 10), Ok(b"stays".to_vec()));
+}
