@@ -2,7 +2,7 @@
 
 use airloom_base::Body;
 use airloom_content::http::message::Method;
-use airloom_content::http::v1::{Item, Limits, RequestReader, ResponseReader};
+use airloom_content::http::v1::{Item, Limits, RequestReader, ResponseReader, parse_response};
 use bytes::Bytes;
 
 use crate::octets::Octets;
@@ -44,7 +44,11 @@ pub fn http1(octets: &[u8]) {
             reader.feed(Body::Real(Bytes::copy_from_slice(piece)));
             loop {
                 match reader.poll() {
-                    Ok(Some(Item::Head(head, _) | Item::Interim(head))) => head.emit(&mut Vec::new()),
+                    Ok(Some(Item::Head(head, _) | Item::Interim(head))) => {
+                        let mut out = Vec::new();
+                        head.emit(&mut out);
+                        assert_eq!(parse_response(&out.into()), Ok(head));
+                    }
                     Ok(Some(Item::Data(piece))) => body += piece.len(),
                     Ok(Some(_)) => {}
                     Ok(None) => break,
