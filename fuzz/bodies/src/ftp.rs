@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 
+use airloom_apps::bulk::client::Mode;
 use airloom_apps::ftp::{Client, Config, Server, ServerConfig};
 use airloom_base::service::{Datagram, WriteError};
+use airloom_base::units::Octets;
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
 use bytes::Bytes;
 
@@ -55,11 +57,22 @@ struct Peer {
     chop: usize,
     /// What may be read of them now.
     ready: usize,
+    /// The end of a line was read.
+    heard: bool,
     /// Sockets by number: the first is the control connection.
     open: Vec<bool>,
+    /// What may be read of each of the others.
+    left: Vec<usize>,
+    /// What that is at first.
+    carried: usize,
     /// Data connections that were asked for, and not told of yet.
     wanted: Vec<SocketId>,
+    /// Those that are open.
+    data: Vec<SocketId>,
+    /// Where the application waits for them, if it does.
+    listens: Option<SocketAddr>,
     here: SocketAddr,
+    there: SocketAddr,
     /// A write takes so many octets at most.
     room: usize,
 }
@@ -67,6 +80,7 @@ struct Peer {
 impl Peer {
     fn socket(&mut self) -> SocketId {
         self.open.push(true);
+        self.left.push(self.carried);
         SocketId { slot: self.open.len() as u32 - 1, generation: 1, stream: 0 }
     }
 
@@ -95,12 +109,20 @@ impl Sockets for Peer {
         WriteError::or_taken(taken, body.len())
     }
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
-        if socket.slot != 0 || !self.is_open(socket) {
+        if !self.is_open(socket) {
             return None;
+        }
+        if socket.slot != 0 {
+            let left = self.left.get_mut(socket.slot as usize)?;
+            let len = max.min(*left);
+            *left -= len;
+            return (len > 0).then(|| Body::filler(1, len as u32));
         }
         let len = self.ready.min(max).min(self.input.len());
         self.ready -= len;
-        (len > 0).then(|| Body::Real(self.input.split_to(len)))
+        let said = self.input.split_to(len);
+        self.heard |= said.contains(&b'\n');
+        (len > 0).then_some(Body::Real(said))
     }
     fn unacknowledged(&self, _: SocketId) -> u64 {
         0
@@ -129,23 +151,45 @@ fn tell(app: &mut dyn App, cx: &mut Cx, peer: &mut Peer, socket: SocketId, event
     app.handle_event(cx, peer, socket, event);
 }
 
-/// Data connections open, and end again.
+/// When the peer has said a line, or more than was read: data connections that were open carry what they do and end, those that
+/// were asked for open, and where there was none one comes to where the application may wait.
 fn serve(app: &mut dyn App, cx: &mut Cx, peer: &mut Peer) {
-    for socket in std::mem::take(&mut peer.wanted) {
-        for event in [
-            SocketEvent::Opened,
-            SocketEvent::Writable,
-            SocketEvent::Finished,
-            SocketEvent::Closed(CloseReason::Finished),
-        ] {
-            tell(app, cx, peer, socket, event);
-        }
+    if !std::mem::take(&mut peer.heard) && peer.ready == 0 {
+        return;
     }
+    let open = std::mem::take(&mut peer.data);
+    let had_none = open.is_empty();
+    for socket in open {
+        tell(app, cx, peer, socket, SocketEvent::Writable);
+        let left = peer.left[socket.slot as usize];
+        if left > 0 {
+            tell(app, cx, peer, socket, SocketEvent::Readable(left as u32));
+        }
+        tell(app, cx, peer, socket, SocketEvent::Finished);
+        tell(app, cx, peer, socket, SocketEvent::Closed(CloseReason::Finished));
+    }
+    for socket in std::mem::take(&mut peer.wanted) {
+        tell(app, cx, peer, socket, SocketEvent::Opened);
+        peer.data.push(socket);
+    }
+    if let Some(at) = peer.listens
+        && had_none
+        && peer.data.is_empty()
+    {
+        let (socket, from) = (peer.socket(), peer.there);
+        tell(app, cx, peer, socket, SocketEvent::Accepted { at, from });
+        peer.data.push(socket);
+    }
+    peer.data.retain(|socket| peer.open[socket.slot as usize]);
 }
 
-/// The first octet says which end, the second how its peer's octets are cut and how much it takes.
+/// The first octet says which end, and what data connections carry; the second how its peer's octets are cut and how much it takes.
 pub fn ftp(octets: &[u8]) {
-    let [how, cut, rest @ ..] = octets else { return };
+    play(octets);
+}
+
+fn play(octets: &[u8]) -> Option<Box<dyn App>> {
+    let [how, cut, rest @ ..] = octets else { return None };
     let here: SocketAddr =
         if how & 4 == 0 { "10.0.0.1:21" } else { "[fd00::1]:21" }.parse().expect("an address");
     let there = SocketAddr::new(here.ip(), 50_000);
@@ -153,18 +197,30 @@ pub fn ftp(octets: &[u8]) {
         input: rest.iter().flat_map(|octet| said(octet, &WORDS)).copied().collect::<Vec<u8>>().into(),
         chop: 1 + usize::from(*cut),
         ready: 0,
+        heard: false,
         open: Vec::new(),
+        left: Vec::new(),
+        carried: 10 * usize::from(how >> 4),
         wanted: Vec::new(),
+        data: Vec::new(),
+        listens: None,
         here,
+        there,
         room: 1 + 100 * usize::from(*cut),
     };
     let mut records = Outbox::default();
     let mut cx = Cx { now: Instant::ZERO, records: &mut records };
     let is_server = how & 1 == 1;
     let mut app: Box<dyn App> = if is_server {
-        Box::new(Server::new(ServerConfig::default()).expect("the defaults are valid"))
+        // Of one port it is known where it waits.
+        let config = ServerConfig { passive_ports: 1, ..ServerConfig::default() };
+        peer.listens = Some(SocketAddr::new(here.ip(), config.passive_port));
+        Box::new(Server::new(config).expect("one port is enough"))
     } else {
-        let config = Config { active: how & 2 == 2, repeat: 3, ..Config::default() };
+        let mode = if how & 8 == 0 { Mode::Get } else { Mode::Put };
+        let (active, size) = (how & 2 == 2, Octets(100));
+        let config = Config { mode, active, size, repeat: 3, ..Config::default() };
+        peer.listens = active.then_some(SocketAddr::new(here.ip(), config.data_port));
         Box::new(Client::new(config, here, Duration::ZERO).expect("the defaults are valid"))
     };
     app.start(&mut cx, &mut peer);
@@ -184,7 +240,7 @@ pub fn ftp(octets: &[u8]) {
         tell(app.as_mut(), &mut cx, &mut peer, first, SocketEvent::Readable(octets));
         serve(app.as_mut(), &mut cx, &mut peer);
         tell(app.as_mut(), &mut cx, &mut peer, first, SocketEvent::Writable);
-        if peer.input.len() == before {
+        if peer.input.len() == before && peer.data.is_empty() {
             break; // It reads no more.
         }
     }
@@ -200,6 +256,33 @@ pub fn ftp(octets: &[u8]) {
             tell(app.as_mut(), &mut cx, &mut peer, socket, SocketEvent::Closed(CloseReason::Refused));
         }
     }
-    assert!(peer.open.len() < 20_000 + rest.len(), "connections without an end");
+    assert!(peer.open.len() < 20_000 + 5 * rest.len(), "connections without an end");
     assert!(is_server || app.is_done(), "a client that never ends");
+    Some(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::Summary;
+
+    use super::*;
+
+    #[test]
+    fn files_come_and_go_over_data_connections_of_either_mode() {
+        for (how, cut, says, counted) in [
+            // 220, 331, 230, 200, 227, 150, 226; and in active mode 200 instead of 227.
+            (0xA0, 1, &[0xF2, 0xF4, 0xF3, 0xF5, 0xF6, 0xF9, 0xFA][..], "transfers"),
+            (0xA2, 1, &[0xF2, 0xF4, 0xF3, 0xF5, 0xF5, 0xF9, 0xFA][..], "transfers"),
+            (0xAA, 1, &[0xF2, 0xF4, 0xF3, 0xF5, 0xF5, 0xF9, 0xFA][..], "transfers"),
+            // USER, PASS, PASV or PORT, STOR or RETR.
+            (0xA1, 1, &[0xE0, 0xE1, 0xE4, 0xED][..], "files_stored"),
+            (0x01, 10, &[0xE0, 0xE1, 0xE4, 0xEB][..], "files_sent"),
+            (0x01, 10, &[0xE0, 0xE1, 0xE7, 0xEB][..], "files_sent"),
+        ] {
+            let app = play(&[&[how, cut][..], says].concat()).expect("two octets are enough");
+            let mut summary = Summary::default();
+            app.summarise(&mut summary);
+            assert_eq!(summary.values[counted], 1.0, "{how} {says:?}");
+        }
+    }
 }
