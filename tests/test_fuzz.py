@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from airloom.study import claims
 from airloom.wwp.receiver import Received, Receiver
 
 FUZZ = Path(__file__).parent.parent / "fuzz"
@@ -41,3 +42,10 @@ def test_files_of_the_corpus_are_taken_by_a_receiver_of_wwp_at_once_or_later(mon
         targets.wwp_receiver(file.read_bytes())
     assert len(resumed_at) > 1
     assert 0 in resumed_at
+
+
+def test_a_study_that_begins_with_a_table_is_read_as_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(claims, "read", read.append)
+    targets.study(b"[paper]\n")
+    assert read == [targets.FOLDER / "a.toml"]

@@ -211,10 +211,9 @@ def study(octets: bytes) -> None:
         _read(claims.parse, table)
         _read(assumptions.parse, table)
         _read(paper.parse, table.get("paper"), "claims.toml")
-    if octets[:1] not in (b"{", b"["):
-        path = _file("a.toml", octets)
-        for reads in (claims.read, assumptions.read, plan.read, programs.read):
-            _read(reads, path)
+    path = _file("a.toml", octets)
+    for reads in (claims.read, assumptions.read, plan.read, programs.read):
+        _read(reads, path)
 
 
 def study_plan(octets: bytes) -> None:
