@@ -232,8 +232,9 @@ pub trait Protocol: Send {
     fn quoted_ports(&self, head: &[u8]) -> Option<(u16, u16)> {
         self.ports(head)
     }
-    /// The host has these addresses: for protocols that tell their peers.
-    fn own(&mut self, _addresses: &[IpAddr]) {}
+    /// The host has these addresses, and one of its links takes IP datagrams of `mtu` octets, none larger ones: for protocols that tell
+    /// their peers.
+    fn own(&mut self, _addresses: &[IpAddr], _mtu: u16) {}
     /// The application that accepts connections on this port speaks this protocol (a name of TLS's ALPN) and knows of streams.
     fn serve(&mut self, _port: u16, _protocol: &'static str) {}
     /// Do its connections have streams that open one by one, for applications that speak a protocol with streams

@@ -40,6 +40,9 @@ pub(crate) const SERVER_NAME: &str = "server.airloom";
 /// Octets of our connection ids.
 const ID: usize = 8;
 
+/// Octets of the headers of IPv4 and UDP.
+const HEADERS: u16 = 28;
+
 /// Octets of IP's and UDP's headers on a path.
 pub(crate) const fn overhead(path: &Path) -> u16 {
     path.ip_header() + 8
@@ -177,6 +180,21 @@ impl Host {
     pub(crate) fn speak(&mut self, tls: Tls) {
         self.tls = Some(tls);
         self.listen();
+    }
+
+    /// It has these addresses, and takes IP datagrams of `mtu` octets at most; there is no connection yet.
+    pub(crate) fn own(&mut self, addresses: &[IpAddr], mtu: u16) {
+        self.addresses = addresses.to_vec();
+        let mut endpoint = self.endpoint.config().clone();
+        //= RFC 9000 (18.2): max_udp_payload_size is a limit of the receiver's, beside that of the path. The library says what fits into
+        //= 1500 octets.
+        let payload = mtu.saturating_sub(HEADERS);
+        if u64::from(payload) > endpoint.get_max_udp_payload_size()
+            && endpoint.max_udp_payload_size(payload).is_ok()
+        {
+            self.endpoint = library::endpoint(endpoint);
+            self.listen();
+        }
     }
 
     /// Says what reads the first packets of strangers; a connection gets settings of its own.

@@ -120,8 +120,8 @@ impl Protocol for Quic {
         UDP
     }
 
-    fn own(&mut self, addresses: &[IpAddr]) {
-        self.host.lock().addresses = addresses.to_vec();
+    fn own(&mut self, addresses: &[IpAddr], mtu: u16) {
+        self.host.lock().own(addresses, mtu);
     }
 
     fn serve(&mut self, port: u16, protocol: &'static str) {

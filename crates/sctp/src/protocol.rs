@@ -147,7 +147,7 @@ impl Protocol for Sctp {
         self.stranger(cx, path, unit, listens)
     }
 
-    fn own(&mut self, addresses: &[IpAddr]) {
+    fn own(&mut self, addresses: &[IpAddr], _mtu: u16) {
         let Shared { config, secret, .. } = &*self.shared;
         if config.multihoming && addresses.len() > 1 {
             let addresses = addresses.iter().copied().take(MOST_PATHS).collect();

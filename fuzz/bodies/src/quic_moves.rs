@@ -119,7 +119,7 @@ impl<'a> Net<'a> {
     fn new(how: u8, fates: &'a [u8]) -> Net<'a> {
         let config = settings(how);
         let mut protocols = ["client", "server"].map(|name| Quic::new(config.clone(), 1, name));
-        protocols[CLIENT].own(&(0..MOST_PATHS).map(own).collect::<Vec<_>>());
+        protocols[CLIENT].own(&(0..MOST_PATHS).map(own).collect::<Vec<_>>(), 1500);
         let mut records = Outbox::default();
         // Most of the time of a dialogue goes to writing that down.
         records.ask_qlog(how >> 5 == 7);

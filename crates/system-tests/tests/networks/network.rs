@@ -240,6 +240,32 @@ fn sctp_and_wwp_fill_the_datagrams_of_their_link_too() {
 }
 
 #[test]
+fn quic_fills_the_datagrams_of_its_link_whether_it_finds_out_or_begins_with_them() {
+    let begins = "initial_datagram = 9000, mtu_discovery = false";
+    for (mtu, settings) in [(1500, ""), (9000, ""), (9000, begins)] {
+        let text = format!(
+            r#"
+            path = ["client", "wire", "server"]
+            [hosts]
+            client = {{ app = {{ bulk = {{ size = "10MB" }} }}, transport = {{ quic = {{ {settings} }} }} }}
+            server = {{ app = "bulk-server", transport = {{ quic = {{ {settings} }} }} }}
+            [links]
+            wire = {{ bearer = "wireline", rate = "100Mbit/s", delay = "5ms", mtu = {mtu} }}
+            "#
+        );
+        let mut world = build(&text);
+        world.records().ask(|_| (true, false));
+        let mut largest = 0;
+        let limit = Duration::from_secs(60);
+        let outcome = virtual_time::run(&mut world, Until::Done { limit }, |_, records| {
+            largest = records.packets.iter().map(|row| row.facts.len).fold(largest, u32::max);
+            true
+        });
+        assert_eq!((outcome, largest), (Outcome::Complete, mtu), "{settings}");
+    }
+}
+
+#[test]
 fn wwp_sends_in_pieces_what_the_path_does_not_take_with_ports_and_without() {
     for ports in [true, false] {
         let summary = put_through_a_narrow_link("wwp", &json!({ "ports": ports }));

@@ -393,12 +393,13 @@ impl Net {
         }
     }
 
-    /// Protocols that tell their peers get to know the host's addresses, and what is spoken at its ports.
+    /// Protocols that tell their peers get to know the host's addresses, its largest datagram, and what is spoken at its ports.
     pub(crate) fn tell_protocols(&mut self) {
         let addresses: Vec<IpAddr> =
             self.interfaces.iter().flat_map(|i| i.addresses.iter().copied()).collect();
+        let mtu = self.interfaces.iter().map(|i| i.mtu).max().unwrap_or(0);
         for protocol in &mut self.protocols {
-            protocol.own(&addresses);
+            protocol.own(&addresses, mtu);
             self.spoken.iter().for_each(|(port, spoken)| protocol.serve(*port, spoken));
         }
     }
