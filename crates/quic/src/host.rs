@@ -317,6 +317,8 @@ impl Host {
             .send_window(config.send_buffer.0)
             .max_concurrent_bidi_streams(config.bidi_streams.into())
             .max_concurrent_uni_streams(config.uni_streams.into())
+            //= RFC 9000 (7.5): 4096 octets out of order at least; a server's flight with the largest certificates has more than 16,384.
+            .crypto_buffer_size(1 << 16)
             .datagram_receive_buffer_size(
                 Some(config.datagram_buffer.0 as usize).filter(|octets| *octets > 0),
             )

@@ -130,6 +130,27 @@ fn unreliable_datagrams_arrive_whole_or_not_at_all() {
 }
 
 #[test]
+#[cfg(not(feature = "quinn"))]
+fn the_largest_flight_may_come_with_its_beginning_last() {
+    let config = Config {
+        certificates: airloom_base::units::Octets(16_000),
+        initial_window: airloom_quic::InitialWindow::Packets(40),
+        pacing: airloom_quic::Pacing::Off,
+        ..Config::default()
+    };
+    let mut ends = Ends::new(&config, 1, None);
+    let hello = ends.with(0, |client, cx| client.poll_transmit(cx)).expect("it begins");
+    ends.arrive(1, hello.packet);
+    let answer = ends.with(1, |server, cx| server.poll_transmit(cx)).expect("it answers");
+    let octets = answer.packet.body().to_bytes();
+    // Behind the hello in an Initial packet is the first Handshake packet. It is lost, and all others come before it is sent again.
+    let len = usize::from(u16::from_be_bytes([octets[24] & 0x3F, octets[25]]));
+    ends.arrive(0, ends::unit(ports(0), &octets[..26 + len]));
+    ends.run(at(1000));
+    assert!(ends.told(0, TransportEvent::Opened) && ends.told(1, TransportEvent::Opened));
+}
+
+#[test]
 fn whoever_speaks_another_protocol_is_refused() {
     let mut ends = Ends::new(&Config::default(), 1, Some("h3"));
     ends.protocols[1] = Quic::new(Config::default(), 1, "server");
