@@ -192,12 +192,11 @@ impl Watch for Pace {
         self.meter.spurious.fetch_add(1, Relaxed);
     }
     fn rate(&self) -> Option<u64> {
-        let at_once = match self.pacing {
-            Pacing::Always => false,
+        match self.pacing {
+            Pacing::Always => None,
             //= RFC 9002 (7.7): a sender paces, or limits bursts to the initial congestion window, which is all it has now.
-            Pacing::Measured => !self.is_measured,
-            Pacing::Off => true,
-        };
-        at_once.then_some(AT_ONCE)
+            Pacing::Measured => (!self.is_measured).then_some(AT_ONCE),
+            Pacing::Off => Some(u64::MAX),
+        }
     }
 }

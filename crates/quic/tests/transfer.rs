@@ -114,6 +114,21 @@ fn a_handshake_takes_one_round_trip_unless_the_library_paces_it_by_a_guess() {
 }
 
 #[test]
+#[cfg(not(feature = "quinn"))]
+fn without_pacing_a_window_of_any_size_leaves_at_one_moment() {
+    for (pacing, is_all) in [(Pacing::Off, true), (Pacing::Measured, false)] {
+        let initial_window = airloom_quic::InitialWindow::Octets(Octets(1_000_000));
+        let mut pair = pair(&Config { pacing, initial_window, ..Config::default() });
+        pair.open(End::Client);
+        pair.drive_until(ms(1000));
+        let before = pair.seen.len();
+        pair.write(End::Client, Body::filler(1, 900_000));
+        let sent: usize = pair.seen[before..].iter().map(|seen| seen.body).sum();
+        assert_eq!(sent >= 900_000, is_all, "{pacing:?} {sent}");
+    }
+}
+
+#[test]
 fn what_a_library_has_not_is_refused() {
     for (key, value) in [("migration", "probe"), ("controller", "bbr"), ("pacing", "off")] {
         let read = serde_json::from_value::<Config>(serde_json::json!({ key: value }));

@@ -53,8 +53,8 @@ pub(crate) trait Cipher: Send + Sync + 'static {
 /// Octets of the tag behind a packet, of all ciphers.
 pub(crate) const TAG: usize = 16;
 
-/// The most of those that are paced. The library rounds waits to nanoseconds, and one of none would come again and again: an octet has to
-/// take one at least.
+/// The most that a controller's may be. The library rounds waits to nanoseconds, and one of none would come again and again: an octet has
+/// to take one at least.
 pub(crate) const MOST_RATE: u64 = 1_000_000_000;
 
 /// Octets a second at which nothing waits that matters: a packet takes some two microseconds.
@@ -116,6 +116,6 @@ pub(crate) trait Watch: Send + Sync + std::fmt::Debug + Clone + 'static {
     fn lost(&mut self, lost: Lost);
     /// All losses of an episode were none.
     fn spurious(&mut self);
-    /// Octets a second that may leave, whatever the controller says.
+    /// Octets a second that may leave, whatever the controller says; [`u64::MAX`]: nothing waits.
     fn rate(&self) -> Option<u64>;
 }

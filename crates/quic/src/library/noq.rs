@@ -274,13 +274,13 @@ impl<E: Observer> PacketKey for Observed<E> {
 /// All paths of a connection.
 pub(crate) fn views(connection: &Connection) -> Vec<PathView> {
     let view = |path: PathId| {
-        let (tuple, metrics) =
-            (connection.network_path(path).ok()?, connection.congestion_state(path)?.metrics());
+        let (tuple, controller) = (connection.network_path(path).ok()?, connection.congestion_state(path)?);
+        let metrics = controller.metrics();
         Some(PathView {
             number: path_number(path),
             local: tuple.local_ip(),
             remote: tuple.remote(),
-            window: metrics.congestion_window,
+            window: controller.window(),
             ssthresh: metrics.ssthresh,
             pacing_rate: metrics.pacing_rate,
             smoothed: connection.rtt(path)?,

@@ -79,7 +79,11 @@ impl<W: Watch> Controller for Watched<W> {
     }
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = self.inner.metrics();
-        metrics.pacing_rate = self.watch.rate().or(metrics.pacing_rate).map(|rate| rate.min(MOST_RATE));
+        match self.watch.rate() {
+            // The library's pacer, which is who reads this, lets all of a window beyond 4 GiB go.
+            Some(u64::MAX) => (metrics.congestion_window, metrics.pacing_rate) = (u64::MAX, None),
+            rate => metrics.pacing_rate = rate.or(metrics.pacing_rate).map(|rate| rate.min(MOST_RATE)),
+        }
         metrics
     }
     fn clone_box(&self) -> Box<dyn Controller> {
