@@ -7,22 +7,25 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 /// Octets that are read of a file at a time.
-const PIECE: usize = 65_536;
+pub(super) const PIECE: usize = 65_536;
 
 /// A file that is being sent.
 pub(super) struct Sending {
     file: File,
     pub(super) left: u64,
+    /// Octets that were read last.
+    pub(super) piece: usize,
 }
 
 impl Sending {
-    /// The next octets; none at the end.
+    /// The next octets, so many at most; none at the end.
     ///
     /// # Errors
     /// As the system says, or if the file became shorter.
-    pub(super) fn read(&mut self) -> io::Result<Bytes> {
-        let mut piece = vec![0; self.left.min(PIECE as u64) as usize];
+    pub(super) fn read(&mut self, most: usize) -> io::Result<Bytes> {
+        let mut piece = vec![0; self.left.min(most as u64) as usize];
         self.file.read_exact(&mut piece)?;
+        self.piece = piece.len();
         self.left -= piece.len() as u64;
         Ok(piece.into())
     }
@@ -65,7 +68,7 @@ impl Folder {
         let media = media(&path);
         let file = File::open(path)?;
         let about = file.metadata()?;
-        Ok(about.is_file().then(|| (Sending { file, left: about.len() }, media)))
+        Ok(about.is_file().then(|| (Sending { file, left: about.len(), piece: 0 }, media)))
     }
 }
 
@@ -163,7 +166,7 @@ mod tests {
         std::os::unix::fs::symlink("sub/index.html", folder.join("www/in")).unwrap();
         let www = Folder::new(&folder.join("www")).unwrap();
         let open = |target: &str| www.open(target.as_bytes()).unwrap();
-        let read = |target: &str| open(target).map(|(mut file, _)| file.read().unwrap());
+        let read = |target: &str| open(target).map(|(mut file, _)| file.read(PIECE).unwrap());
         assert_eq!(read("/sub/").as_deref(), Some(&b"page"[..]));
         assert_eq!(read("/in").as_deref(), Some(&b"page"[..]));
         let long = format!("/{}", "a".repeat(5000));

@@ -17,7 +17,7 @@ use noq_proto::{ServerConfig, TransportConfig, VarInt};
 
 use super::clock::now;
 use super::endpoint::Quic;
-use super::files::{Folder, Sending};
+use super::files::{Folder, PIECE, Sending};
 use super::link::Link;
 use super::qlog::{INITIAL_RTT, Qlog};
 use super::socket::Socket;
@@ -61,6 +61,10 @@ const WINDOW: u32 = 1 << 18;
 const IDLE_MS: u32 = 30_000;
 /// Octets of a connection that are kept until they are acknowledged.
 const UNACKNOWLEDGED: u64 = 4 << 20;
+/// Octets of files that wait to be written to the streams of a connection, beyond which few are read of any other.
+const WAITING: usize = 1 << 18;
+/// Those few.
+const FEW: usize = 4096;
 
 /// What a client is told of our limits.
 fn transport() -> TransportConfig {
@@ -170,26 +174,38 @@ fn attend(
             _ => {}
         }
     }
-    let http = &mut link.http;
+    moved |= read_on(&mut link.http, sending);
+    if is_ending && !link.is_busy() && !link.quic.is_closed() {
+        link.close(now());
+    }
+    moved
+}
+
+/// Reads on in files of which all that was read is written. True: something has come of it.
+fn read_on(http: &mut v3::Connection, sending: &mut Files) -> bool {
+    let mut moved = false;
+    // A client that takes nothing has little memory, and none of its streams waits for another one's room.
+    let waits = sending.iter().filter(|(stream, _)| http.is_sending(**stream));
+    let mut waiting: usize = waits.map(|(_, file)| file.piece).sum();
     sending.retain(|stream, file| {
         // Of each file the next piece waits while the last one is written.
         if http.is_sending(*stream) {
             return true;
         }
+        if file.left == 0 {
+            return false;
+        }
         moved = true;
-        let piece = file.read();
-        let ends = file.left == 0;
+        let piece = file.read(if waiting < WAITING { PIECE } else { FEW });
+        waiting += file.piece;
         match piece {
-            Ok(piece) => http.send(*stream, [Body::Real(piece)], ends) && !ends,
+            Ok(piece) => http.send(*stream, [Body::Real(piece)], file.left == 0),
             Err(_) => {
                 http.reset(*stream, ErrorCode::INTERNAL_ERROR);
                 false
             }
         }
     });
-    if is_ending && !link.is_busy() && !link.quic.is_closed() {
-        link.close(now());
-    }
     moved
 }
 
@@ -240,4 +256,83 @@ fn answer(
         "method": request.method.name(), "target": target, "status": status, "octets": if ends { 0 } else { size },
     });
     log(line.to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use airloom_content::http::v3::{Priority, Read, Streams};
+
+    use super::*;
+    use crate::h3::tests::Temporary;
+
+    /// What a client says arrives at this server; nothing comes back.
+    struct Wire<'a>(&'a mut v3::Connection, BTreeSet<u64>);
+
+    impl Streams for Wire<'_> {
+        fn write(&mut self, stream: u64, body: Body) -> Result<usize, ErrorCode> {
+            if self.1.insert(stream) {
+                self.0.opened(stream);
+            }
+            let taken = body.len();
+            self.0.feed(stream, body);
+            Ok(taken)
+        }
+        fn finish(&mut self, stream: u64) {
+            self.0.ended(stream);
+        }
+        fn reset(&mut self, _: u64, _: ErrorCode) {}
+        fn stop(&mut self, _: u64, _: ErrorCode) {}
+        fn read(&mut self, _: u64) -> Read {
+            Read::Nothing
+        }
+    }
+
+    /// Takes what is not an answer, and of each answer its head.
+    struct Heads(BTreeSet<u64>);
+
+    impl Streams for Heads {
+        fn write(&mut self, stream: u64, body: Body) -> Result<usize, ErrorCode> {
+            let is_taken = !stream.is_multiple_of(4) || self.0.insert(stream);
+            Ok(if is_taken { body.len() } else { 0 })
+        }
+        fn finish(&mut self, _: u64) {}
+        fn reset(&mut self, _: u64, _: ErrorCode) {}
+        fn stop(&mut self, _: u64, _: ErrorCode) {}
+        fn read(&mut self, _: u64) -> Read {
+            Read::Nothing
+        }
+    }
+
+    #[test]
+    fn little_is_read_of_files_that_no_stream_has_room_for() {
+        const SIZE: u64 = 1_000_000;
+        let temporary = Temporary::with("room", &[("file", SIZE as usize)]);
+        let folder = Folder::new(&temporary.0).unwrap();
+        let mut client = v3::Connection::client(v3::Options::default());
+        client.begin([2, 6, 10]);
+        let fields = Fields::from_iter([("host", "localhost")]);
+        let target = Bytes::from_static(b"/file");
+        let head = RequestHead { method: Method::Get, target, version: Version::Http3, fields };
+        for stream in 0..u64::from(REQUESTS) {
+            assert!(client.request(4 * stream, &head, Priority::default(), true));
+        }
+        let mut http = v3::Connection::server(v3::Options::default());
+        http.begin([3, 7, 11]);
+        client.write_to(&mut Wire(&mut http, BTreeSet::new()));
+        let mut sending = Files::new();
+        while let Some(event) = http.poll_event() {
+            if let Event::Request(stream, head) = event {
+                answer(&mut http, stream, &head, &folder, &[], &mut sending, &mut |_| ());
+            }
+        }
+        let mut heads = Heads(BTreeSet::new());
+        while read_on(&mut http, &mut sending) | http.write_to(&mut heads) {}
+        assert_eq!(sending.len(), REQUESTS as usize);
+        // Each has something to go on with.
+        assert!(sending.values().all(|file| file.left < SIZE));
+        let read: u64 = sending.values().map(|file| SIZE - file.left).sum();
+        assert!(read <= (WAITING + sending.len() * FEW) as u64, "{read}");
+    }
 }

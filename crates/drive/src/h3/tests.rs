@@ -24,11 +24,11 @@ use crate::daemon::streams::Clients;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder that is removed at the end.
-struct Temporary(PathBuf);
+pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {
     /// With files of these sizes.
-    fn with(name: &str, files: &[(&str, usize)]) -> Temporary {
+    pub(super) fn with(name: &str, files: &[(&str, usize)]) -> Temporary {
         let path = std::env::temp_dir().join(format!("airloom-h3-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         for (file, size) in files {

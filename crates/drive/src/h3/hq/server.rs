@@ -16,7 +16,7 @@ use noq_proto::{
 
 use super::super::clock::now;
 use super::super::endpoint::{Quic, Talk};
-use super::super::files::{Folder, Sending};
+use super::super::files::{self, Folder, Sending};
 use super::super::qlog::{INITIAL_RTT, Qlog};
 use super::super::socket::Socket;
 use super::super::tls;
@@ -147,7 +147,7 @@ impl Talk for Serving {
             let mut stream = quic.send_stream(*id);
             loop {
                 if piece.is_empty() && file.left > 0 {
-                    match file.read() {
+                    match file.read(files::PIECE) {
                         Ok(next) => *piece = next,
                         Err(_) => {
                             let _ = stream.reset(NO);
