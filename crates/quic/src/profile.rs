@@ -83,6 +83,10 @@ const QUIC_GO: &[(&str, &str)] = &[
         "quic-go, internal/congestion/cubic_sender.go: initialCongestionWindow 32, times the first datagram's size",
     ),
     ("initial_rtt", "quic-go, internal/utils/rtt_stats.go: DefaultInitialRTT"),
+    (
+        "persistent_congestion_threshold",
+        "quic-go, internal/ackhandler/sent_packet_handler.go: its controller hears of losses alone",
+    ),
     ("initial_datagram", "quic-go, internal/protocol/params.go: InitialPacketSize"),
     ("receive_window", "quic-go, internal/protocol/params.go: DefaultMaxReceiveConnectionFlowControlWindow"),
     ("stream_window", "quic-go, internal/protocol/params.go: DefaultMaxReceiveStreamFlowControlWindow"),
@@ -156,6 +160,8 @@ impl Profile {
             Profile::QuicGo => Config {
                 initial_window: InitialWindow::Octets(Octets(32 * 1_280)),
                 initial_rtt: Duration::from_millis(100),
+                // There is none: a threshold that never comes.
+                persistent_congestion_threshold: u32::MAX,
                 initial_datagram: 1_280,
                 receive_window: Octets(15 << 20),
                 stream_window: Octets(6 << 20),

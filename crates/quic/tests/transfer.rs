@@ -2,7 +2,7 @@
 
 use airloom_base::units::Octets;
 use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
-use airloom_quic::{Config, Controller, Pacing, Quic, Session};
+use airloom_quic::{Config, Controller, Pacing, Profile, Quic, Session};
 use airloom_testkit::{End, Fate, LinkConfig, Pair, hash_of, lose};
 
 fn quic(config: &Config, end: &str) -> Box<Quic> {
@@ -187,7 +187,8 @@ fn a_tail_that_is_lost_is_probed_for_after_a_timeout_that_is_counted_and_doubles
 
 #[test]
 fn losses_over_three_timeouts_are_persistent_congestion_and_leave_a_window_of_two_packets() {
-    for (threshold, collapses) in [(3, true), (1000, false)] {
+    let none = Profile::QuicGo.settings().persistent_congestion_threshold;
+    for (threshold, collapses) in [(3, true), (1000, false), (none, false)] {
         let config = Config { persistent_congestion_threshold: threshold, ..Config::default() };
         let mut pair = pair(&config);
         pair.open(End::Client);
