@@ -51,7 +51,7 @@ impl Folder {
         let mut path = self.0.clone();
         path.extend(parts);
         match self.found(&path) {
-            Err(why) if is_none(why.kind()) => Ok(None),
+            Err(why) if is_none(&why) => Ok(None),
             found => found,
         }
     }
@@ -73,9 +73,11 @@ impl Folder {
 }
 
 /// Does this say that there is nothing of that name, or nothing for us?
-fn is_none(kind: io::ErrorKind) -> bool {
+fn is_none(why: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied};
-    matches!(kind, NotFound | PermissionDenied | NotADirectory | InvalidFilename)
+    // Links that lead round and round have no kind yet.
+    matches!(why.kind(), NotFound | PermissionDenied | NotADirectory | InvalidFilename)
+        || why.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// The names that a path consists of, decoded; `None` if it leads out of its folder or is no path.
@@ -164,13 +166,14 @@ mod tests {
         std::os::unix::fs::symlink("../secret", folder.join("www/link")).unwrap();
         std::os::unix::fs::symlink("/dev/zero", folder.join("www/zero")).unwrap();
         std::os::unix::fs::symlink("sub/index.html", folder.join("www/in")).unwrap();
+        std::os::unix::fs::symlink("round", folder.join("www/round")).unwrap();
         let www = Folder::new(&folder.join("www")).unwrap();
         let open = |target: &str| www.open(target.as_bytes()).unwrap();
         let read = |target: &str| open(target).map(|(mut file, _)| file.read(PIECE).unwrap());
         assert_eq!(read("/sub/").as_deref(), Some(&b"page"[..]));
         assert_eq!(read("/in").as_deref(), Some(&b"page"[..]));
         let long = format!("/{}", "a".repeat(5000));
-        for target in ["/link", "/zero", "/", "/none", "/in/none", "/sub/../../secret", &long] {
+        for target in ["/link", "/zero", "/", "/none", "/in/none", "/round", "/sub/../../secret", &long] {
             assert_eq!(read(target), None, "{target}");
         }
         std::fs::remove_dir_all(folder).unwrap();

@@ -235,7 +235,7 @@ fn open(address: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     match socket.connect(&address.into()) {
-        Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket.into()),
     }
 }

@@ -207,10 +207,8 @@ impl Laboratory {
             Some((&keeper::READY, _)) => {}
             Some((_, [stage, a, b, c, d, text @ ..])) => {
                 let code = i32::from_le_bytes([*a, *b, *c, *d]);
-                let denied = matches!(
-                    code,
-                    nix::libc::EPERM | nix::libc::EACCES | nix::libc::ENOSPC | nix::libc::ENOSYS
-                ) && *stage != Stage::Hosts as u8;
+                let denied = matches!(code, libc::EPERM | libc::EACCES | libc::ENOSPC | libc::ENOSYS)
+                    && *stage != Stage::Hosts as u8;
                 let stage = Stage::ALL.get(usize::from(*stage)).copied().unwrap_or(Stage::Namespaces);
                 return Err(Failure { stage, denied, text: String::from_utf8_lossy(text).into_owned() });
             }
