@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
@@ -138,7 +138,7 @@ class InProcess:
             bound.close()
             raise
         self._bound = bound
-        self._thread = outside.start(run)
+        self._thread = outside.start(partial(_serve, run, bound))
         self._is_open = True
 
     def close(self) -> None:
@@ -153,6 +153,12 @@ class InProcess:
 
 #: Serves until it is stopped, and what stops it.
 _Run = tuple[Callable[[], None], Callable[[], None]]
+
+
+def _serve(run: Callable[[], None], bound: socket.socket) -> None:
+    # Whoever asks an application that did not begin is refused, and does not wait for it.
+    with bound:
+        run()
 
 
 def _server_of(app: Any, bound: socket.socket) -> _Run:
@@ -264,11 +270,13 @@ def _aiohttp(app: Any, bound: socket.socket) -> _Run:
         await runner.cleanup()
 
     def work() -> None:
-        loop.run_until_complete(run())
-        loop.close()
+        with closing(loop):
+            loop.run_until_complete(run())
 
     def stop() -> None:
-        loop.call_soon_threadsafe(ended.set)
+        # One that did not begin is over already.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
 
     return work, stop
 
