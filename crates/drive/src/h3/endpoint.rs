@@ -1,6 +1,6 @@
 //! QUIC on a UDP socket: datagrams to connections and back, and when which of them wants to be woken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use noq_proto::{
     Incoming, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
 };
 
-use super::clock::now;
+use super::clock::{Now, now};
 use super::qlog::{Log, Qlog};
 use super::socket::Socket;
 
@@ -65,6 +65,8 @@ pub(super) struct Kept<L> {
     guard: Guard,
     /// What is written down of it.
     log: Option<Log>,
+    /// When it wants to be woken.
+    alarm: Option<Now>,
 }
 
 impl<L: Talk> Kept<L> {
@@ -72,7 +74,7 @@ impl<L: Talk> Kept<L> {
         if log.is_some() {
             talk.keep_log();
         }
-        Kept { talk, guard, log }
+        Kept { talk, guard, log, alarm: None }
     }
 }
 
@@ -100,6 +102,10 @@ pub(super) struct Quic<L> {
     endpoint: Endpoint,
     server: Option<Arc<ServerConfig>>,
     pub(super) links: BTreeMap<usize, Kept<L>>,
+    /// When which of them wants to be woken.
+    alarms: BTreeSet<(Now, usize)>,
+    /// Those that have a turn next: one with nothing to do costs nothing.
+    touched: BTreeSet<usize>,
     qlog: Option<Qlog>,
     made: Made<L>,
     /// Connections beyond this number open at once are refused.
@@ -128,6 +134,8 @@ impl<L: Talk> Quic<L> {
             endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), listens, true),
             server,
             links: BTreeMap::new(),
+            alarms: BTreeSet::new(),
+            touched: BTreeSet::new(),
             qlog,
             made,
             most,
@@ -171,7 +179,7 @@ impl<L: Talk> Quic<L> {
     /// # Errors
     /// As the kernel says.
     pub(super) async fn wait(&mut self) -> io::Result<()> {
-        let next = self.links.values_mut().filter_map(|link| link.talk.quic().poll_timeout()).min();
+        let next = self.alarms.first().map(|(at, _)| *at);
         let alarm = async {
             match next {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -186,7 +194,7 @@ impl<L: Talk> Quic<L> {
 
     /// Takes in what has come and is due. `may` says who may come.
     pub(super) fn take(&mut self, may: impl Fn(SocketAddr) -> bool) {
-        let Quic { socket, endpoint, links, made, most, unproven, buffer, qlog, server } = self;
+        let Quic { socket, endpoint, links, touched, made, most, unproven, buffer, qlog, server, .. } = self;
         let mut answers: Vec<(Transmit, Vec<u8>)> = Vec::new();
         socket.read(|path, ecn, octets| {
             if !may(path.remote()) {
@@ -197,7 +205,8 @@ impl<L: Talk> Quic<L> {
             let answer = match endpoint.handle(now(), path, ecn, octets, buffer) {
                 None => None,
                 Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
-                    if let Some(Kept { talk, guard, log }) = links.get_mut(&handle) {
+                    if let Some(Kept { talk, guard, log, .. }) = links.get_mut(&handle) {
+                        touched.insert(handle);
                         log.iter().for_each(|log| log.at(now()));
                         let quic = talk.quic();
                         if guard.received(quic, now(), path.remote(), len) {
@@ -212,7 +221,7 @@ impl<L: Talk> Quic<L> {
                 Some(DatagramEvent::NewConnection(incoming)) => {
                     buffer.clear();
                     let how = (server.as_deref(), qlog.as_ref());
-                    accept(endpoint, links, made, (*most, *unproven), how, (incoming, len), buffer)
+                    accept(endpoint, links, touched, made, (*most, *unproven), how, (incoming, len), buffer)
                 }
                 Some(DatagramEvent::Response(answer)) => Some(answer),
             };
@@ -225,7 +234,12 @@ impl<L: Talk> Quic<L> {
             self.socket.send(&about, &octets);
         }
         let now = now();
-        for Kept { talk, log, .. } in self.links.values_mut() {
+        while let Some(&(at, handle)) = self.alarms.first()
+            && at <= now
+        {
+            self.alarms.pop_first();
+            self.touched.insert(handle);
+            let Some(Kept { talk, log, .. }) = self.links.get_mut(&handle) else { continue };
             let quic = talk.quic();
             if quic.poll_timeout().is_some_and(|at| at <= now) {
                 log.iter().for_each(|log| log.due(now));
@@ -242,6 +256,7 @@ impl<L: Talk> Quic<L> {
             }
         }
         for _ in 0..FAREWELLS {
+            self.ask_all();
             self.turn(|_, _| false);
             let is_told = |link: &mut Kept<L>| {
                 let stats = link.talk.quic().stats();
@@ -256,20 +271,29 @@ impl<L: Talk> Quic<L> {
         }
     }
 
-    /// Sends what connections have to say, and forgets those that are over. `serve` is called for each until nothing more comes
-    /// of it.
+    /// All connections have a turn next: something else than a datagram or their time has come to them.
+    pub(super) fn ask_all(&mut self) {
+        self.touched.extend(self.links.keys());
+    }
+
+    /// Sends what connections have to say, and forgets those that are over. `serve` is called for each that something has come to, and
+    /// for all of a client's, until nothing more comes of it.
     pub(super) fn turn(&mut self, mut serve: impl FnMut(usize, &mut L) -> bool) {
-        let Quic { socket, endpoint, links, buffer, .. } = self;
+        if self.server.is_none() {
+            self.ask_all();
+        }
+        let Quic { socket, endpoint, links, alarms, touched, buffer, .. } = self;
         let now = now();
-        links.retain(|handle, Kept { talk, guard, log }| {
+        for handle in std::mem::take(touched) {
+            let Some(Kept { talk, guard, log, alarm }) = links.get_mut(&handle) else { continue };
             log.iter().for_each(|log| log.at(now));
             loop {
                 let mut moved = talk.listen();
-                moved |= serve(*handle, talk);
+                moved |= serve(handle, talk);
                 moved |= talk.write();
                 let quic = talk.quic();
                 while let Some(event) = quic.poll_endpoint_events() {
-                    if let Some(event) = endpoint.handle_event(ConnectionHandle(*handle), event) {
+                    if let Some(event) = endpoint.handle_event(ConnectionHandle(handle), event) {
                         quic.handle_event(event);
                     }
                 }
@@ -287,10 +311,20 @@ impl<L: Talk> Quic<L> {
                     log.follow(talk.quic());
                 }
                 if !moved {
-                    return !talk.quic().is_drained();
+                    break;
                 }
             }
-        });
+            let quic = talk.quic();
+            let (is_over, next) = (quic.is_drained(), quic.poll_timeout());
+            if let Some(before) = std::mem::replace(alarm, next) {
+                alarms.remove(&(before, handle));
+            }
+            if is_over {
+                links.remove(&handle);
+            } else {
+                alarms.extend(next.map(|at| (at, handle)));
+            }
+        }
     }
 }
 
@@ -298,6 +332,7 @@ impl<L: Talk> Quic<L> {
 fn accept<L: Talk>(
     endpoint: &mut Endpoint,
     links: &mut BTreeMap<usize, Kept<L>>,
+    touched: &mut BTreeSet<usize>,
     made: &Made<L>,
     (most, unproven): (usize, usize),
     (server, qlog): (Option<&ServerConfig>, Option<&Qlog>),
@@ -338,6 +373,7 @@ fn accept<L: Talk>(
     match endpoint.accept(incoming, now(), buffer, config) {
         Ok((ConnectionHandle(handle), connection)) => {
             links.insert(handle, Kept::new(made(connection), guard, log.flatten()));
+            touched.insert(handle);
             None
         }
         Err(error) => error.response,

@@ -125,8 +125,12 @@ pub(super) async fn run(
     let mut end = None;
     loop {
         quic.turn(|handle, link| {
-            let sending = sending.entry(handle).or_default();
-            attend(link, &folder, &options.fields, sending, end.is_some(), &mut log)
+            let files = sending.entry(handle).or_default();
+            let moved = attend(link, &folder, &options.fields, files, end.is_some(), &mut log);
+            if files.is_empty() {
+                sending.remove(&handle);
+            }
+            moved
         });
         sending.retain(|handle, _| quic.links.contains_key(handle));
         if end.is_some() && quic.links.values().all(|link| link.talk.quic.is_closed()) {
@@ -142,6 +146,7 @@ pub(super) async fn run(
                 for link in quic.links.values_mut() {
                     link.talk.http.go_away();
                 }
+                quic.ask_all();
             }
             () = over(end) => break,
             there = quic.wait() => there.map_err(&cannot)?,
