@@ -21,7 +21,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, cast
-from weakref import WeakSet
 
 from airloom import _core
 from airloom.control import Control, keep
@@ -111,7 +110,8 @@ class Lab:
         self._control: Control | None = None
         #: Is there to be a run folder as well when the block ends with an error? A test that fails is one.
         self._keeps_failures = False
-        self._programs: WeakSet[Program] = WeakSet()
+        # Also of those that nobody else holds: they go on, as those of `subprocess` do.
+        self._programs: set[Program] = set()
         #: The figures of the run, once the block is left.
         self.summary: dict[str, float] = {}
         #: The run, once the block is left, if a folder was asked for.
@@ -150,7 +150,8 @@ class Lab:
             self._outside = None
         core, self._core = self._core, None
         folder, self._folder = self._folder, None
-        for program in list(self._programs):
+        programs, self._programs = self._programs, set()
+        for program in programs:
             # Whoever has hold of one has hold of the laboratory.
             program._end()
         try:
@@ -196,11 +197,13 @@ class Lab:
     ) -> Program:
         """Starts a program in a real host (the first one, unless told), as `subprocess.Popen` would here.
 
-        Text is for a shell, a list is a program and its arguments. The program has this process's working directory.
+        Text is for a shell, a list is a program and its arguments. The program has this process's working directory. It
+        goes on until it ends, or the block does, whether anybody holds what is returned or not.
         """
         if self._core is None:
             raise RunError("a laboratory is there inside its `with` block only")
         words = ["/bin/sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
+        self._programs.difference_update([one for one in list(self._programs) if one.poll() is not None])
         program = Program(self._core, host or self._host or "", words, (stdin, stdout, stderr), env, text)
         self._programs.add(program)
         return program
@@ -368,8 +371,8 @@ class Program:
         self.send_signal(signal.SIGKILL)
 
     def _end(self) -> None:
-        """Ends it with its laboratory."""
-        code = self._wait(0)
+        """Tells it to end, and does not wait for long."""
+        code = self._wait(1)
         self._core.close()
         self.returncode = -signal.SIGKILL if code is None else code
 
@@ -384,4 +387,4 @@ class Program:
         if kind is None:
             self.wait()
         else:
-            self._core.close()
+            self._end()

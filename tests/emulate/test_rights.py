@@ -8,7 +8,7 @@ import pytest
 
 import airloom as al
 from airloom._core import DriveError
-from tests.conftest import needs
+from tests.conftest import needs, until
 from tests.emulate.rights import User
 
 pytestmark = pytest.mark.emulate
@@ -178,3 +178,12 @@ def test_programs_of_a_laboratory_are_like_those_of_subprocess() -> None:
         with pytest.raises(DriveError, match="no-such-program"):
             link.run(["no-such-program"])
     assert link.summary["valid"] in (0, 1)
+
+
+def test_a_program_that_nobody_holds_goes_on_until_it_ends(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    with al.lab("wireline", enter=False) as link:
+        link.popen(["sh", "-c", f"sleep 1; echo x >{made}"])
+        until(made.exists)
+        # Of those that have ended none is kept: there is the last one alone.
+        until(lambda: link.run("true") and len(link._programs) == 1)

@@ -143,6 +143,10 @@ pub struct PyProgram(Mutex<Option<Program>>);
 impl PyProgram {
     /// Its exit code, if it ends within so many milliseconds; minus the number of a signal that ended it.
     fn wait(&self, py: Python<'_>, milliseconds: u16) -> Option<i32> {
+        if milliseconds == 0 {
+            // While another thread waits for it nothing is known yet, as with `subprocess`.
+            return self.0.try_lock().ok()?.as_ref()?.wait(0);
+        }
         py.detach(|| self.with(|p| p.wait(milliseconds)).flatten())
     }
 
