@@ -270,11 +270,7 @@ impl Half {
             let done = if self.wants_to_write() {
                 to.write(&self.buffer[self.written..]).map(|n| self.written += n)
             } else if self.has_ended {
-                if !self.is_over {
-                    to.shutdown(Shutdown::Write)?;
-                    self.is_over = true;
-                }
-                return Ok(());
+                break;
             } else {
                 self.buffer.resize(BUFFER, 0);
                 self.written = BUFFER;
@@ -290,6 +286,11 @@ impl Half {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+        }
+        // Also where that was the last of the turn: nobody would come back for it. What came before it was written.
+        if self.has_ended && !self.is_over {
+            to.shutdown(Shutdown::Write)?;
+            self.is_over = true;
         }
         Ok(())
     }
@@ -360,5 +361,31 @@ mod tests {
         // Nothing is held up by connections that are open.
         let _open = ask(port);
         drop(relay);
+    }
+
+    #[test]
+    fn an_end_that_is_the_last_of_a_turn_is_passed_on() {
+        let connected = || {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let opened = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            (opened, listener.accept().unwrap().0)
+        };
+        let (mut sender, from) = connected();
+        let (to, mut receiver) = connected();
+        // One octet after the other, each a read and a write.
+        let ends = thread::spawn(move || {
+            for _ in 1..TURN / 2 {
+                receiver.read_exact(&mut [0; 1]).unwrap();
+                sender.write_all(&[1]).unwrap();
+            }
+            drop(sender);
+            receiver
+        });
+        let mut half = Half { buffer: vec![1], ..Half::default() };
+        half.pass_on(&from, &to).unwrap();
+        assert!(half.is_over);
+        let mut rest = Vec::new();
+        ends.join().unwrap().read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, [1]);
     }
 }
