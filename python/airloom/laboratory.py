@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, cast
@@ -269,6 +270,9 @@ class Program:
         self.stdin: IO[Any] | None = None
         self.stdout: IO[Any] | None = None
         self.stderr: IO[Any] | None = None
+        # What `communicate` has yet to write, once it was called, and what it has read.
+        self._left: memoryview | None = None
+        self._read = defaultdict[IO[Any], bytearray](bytearray)
         given: list[int] = []
         borrowed: list[int] = []
         try:
@@ -322,39 +326,43 @@ class Program:
         return self.returncode
 
     def communicate(self, input: str | bytes | None = None, timeout: float | None = None) -> tuple[Any, Any]:
-        """Writes `input`, reads everything, and waits for the end."""
+        """Writes `input`, reads everything, and waits for the end.
+
+        After `subprocess.TimeoutExpired` it may be called again, without `input`: nothing is lost.
+        """
         end = None if timeout is None else time.monotonic() + timeout
-        left = memoryview(input.encode() if isinstance(input, str) else input or b"")
-        read = {file: bytearray() for file in (self.stdout, self.stderr) if file}
+        if self._left is None:
+            self._left = memoryview(input.encode() if isinstance(input, str) else input or b"")
+        elif input:
+            raise ValueError("communicate: the first call had the input")
         # No thread: what a thread reads cannot be closed when a signal ends the waiting.
         with selectors.DefaultSelector() as open_ends:
-            if self.stdin:
-                open_ends.register(self.stdin, selectors.EVENT_WRITE)
-            for file in read:
-                open_ends.register(file, selectors.EVENT_READ)
+            for pipe in (self.stdin, self.stdout, self.stderr):
+                if pipe and not pipe.closed:
+                    open_ends.register(pipe, selectors.EVENT_WRITE if pipe is self.stdin else selectors.EVENT_READ)
             while open_ends.get_map():
                 if end is not None and time.monotonic() > end:
-                    raise subprocess.TimeoutExpired(self.args, timeout or 0)
+                    so_far = [bytes(self._read[pipe]) if pipe else None for pipe in (self.stdout, self.stderr)]
+                    raise subprocess.TimeoutExpired(self.args, timeout or 0, *so_far)
                 for key, _ in open_ends.select(None if end is None else max(end - time.monotonic(), 0)):
                     file = cast("IO[Any]", key.fileobj)
                     if file is self.stdin:
                         with contextlib.suppress(BrokenPipeError):
-                            left = left[os.write(key.fd, left[: select.PIPE_BUF]) :]
-                            if left:
+                            self._left = self._left[os.write(key.fd, self._left[: select.PIPE_BUF]) :]
+                            if self._left:
                                 continue
                     elif octets := os.read(key.fd, 1 << 16):
-                        read[file] += octets
+                        self._read[file] += octets
                         continue
                     open_ends.unregister(file)
                     file.close()
         self.wait(None if end is None else max(end - time.monotonic(), 0))
-        return self._whole(self.stdout, read), self._whole(self.stderr, read)
+        return self._whole(self.stdout), self._whole(self.stderr)
 
-    @staticmethod
-    def _whole(file: IO[Any] | None, read: Mapping[IO[Any], bytearray]) -> Any:
+    def _whole(self, file: IO[Any] | None) -> Any:
         if file is None:
             return None
-        octets = bytes(read[file])
+        octets = bytes(self._read[file])
         return io.TextIOWrapper(io.BytesIO(octets)).read() if isinstance(file, io.TextIOBase) else octets
 
     def send_signal(self, number: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,24 @@ def test_a_program_that_nobody_holds_goes_on_until_it_ends(tmp_path: Path) -> No
         until(made.exists)
         # Of those that have ended none is kept: there is the last one alone.
         until(lambda: link.run("true") and len(link._programs) == 1)
+
+
+def test_what_was_read_before_a_timeout_is_not_lost() -> None:
+    pipe = subprocess.PIPE
+    words = ["sh", "-c", "read line; echo $line; echo b >&2; exec sleep 1000 2>&-"]
+    with (
+        al.lab("wireline", enter=False) as link,
+        link.popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as program,
+    ):
+
+        def has_heard(input: bytes = b"") -> bool:
+            with pytest.raises(subprocess.TimeoutExpired) as told:
+                program.communicate(input, timeout=0.2)
+            return (told.value.stdout, told.value.stderr) == (b"a\n", b"b\n")
+
+        has_heard(b"a\n")
+        until(has_heard)
+        with pytest.raises(ValueError, match="input"):
+            program.communicate(b"a\n")
+        program.kill()
+        assert program.communicate() == (b"a\n", b"b\n")
