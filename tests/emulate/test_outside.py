@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,6 +182,31 @@ def test_forwarding_stays_on_for_a_laboratory_that_needs_it_when_anothers_warden
         other.communicate(timeout=60)
     assert stays_on, "the other one needed it"
     assert machine.becomes(before)
+
+
+def test_names_that_anybody_may_take_neither_hinder_a_way_out_nor_keep_forwarding_on(
+    user: User, machine: Machine
+) -> None:
+    if user.name == "plain":
+        return
+    before = machine.quiet()
+    script = (
+        "import socket, sys\n"
+        "held = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]\n"
+        "held[0].bind('\\0airloom/forwarding')\n"
+        "held[1].bind('\\0airloom/was-off/ipv4/conf/eth0/forwarding/1')\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    words = ["ip", "netns", "exec", machine.name, sys.executable, "-c", script]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stranger:
+        assert stranger.stdout
+        assert stranger.stdout.readline() == "held\n"
+        done = machine.user(user).airloom("emulate", "wireline", "--outside", "--", "true")
+        is_as_before = machine.becomes(before)
+        stranger.communicate(timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert is_as_before
 
 
 @pytest.mark.parametrize("how", ["it ends", "its warden is killed"])

@@ -15,6 +15,7 @@ const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
 const SUBSYSTEM: u16 = 10;
 const NEW_TABLE: u16 = SUBSYSTEM << 8;
+const GET_TABLE: u16 = SUBSYSTEM << 8 | 1;
 const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
 const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
 const CHAIN: &[u8] = b"airloom\0";
@@ -160,6 +161,34 @@ pub(super) fn only_from(device: u32, network: Prefix) -> io::Result<()> {
     made.map(drop)
 }
 
+/// Makes a table with nothing in it, which others see, and of which there is one; until the socket closes. That takes rights over
+/// the calling process's network. The error where somebody has it is one that [`is_taken`].
+pub(super) fn claim(name: &str) -> io::Result<OwnedFd> {
+    change(vec![table(name, BOTH, Owner::Socket)])
+}
+
+/// Has a table, of any family, this in its name?
+pub(super) fn is_claimed(part: &str) -> io::Result<bool> {
+    let mut asked = Message::new(GET_TABLE, libc::NLM_F_DUMP);
+    asked.octets.extend_from_slice(&[0; 4]);
+    asked.seal(0);
+    let socket = netlink::open(SockProtocol::NetlinkNetFilter)?;
+    sendto(socket.as_raw_fd(), &asked.octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+    let mut found = false;
+    let mut answer = [0; 8192];
+    loop {
+        let len = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        results(&answer[..len])?;
+        for (kind, body) in messages_of(&answer[..len]) {
+            if kind == libc::NLMSG_DONE {
+                return Ok(found);
+            }
+            // Nothing but the name is text there.
+            found |= body.windows(part.len()).any(|octets| octets == part.as_bytes());
+        }
+    }
+}
+
 /// Does the error say that somebody else has a table of that name?
 pub(in crate::real_time) fn is_taken(error: &io::Error) -> bool {
     // One that belongs to another socket is refused like a request without rights.
@@ -251,24 +280,9 @@ fn install(
     hook: &Hook,
     fill: impl FnOnce(&mut Message),
 ) -> io::Result<OwnedFd> {
-    let batch = |kind: u16| {
-        let mut message = Message::new(kind, 0);
-        // The whole batch is one message of the subsystem, and has no answer of its own.
-        message.octets[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
-        message.octets.extend_from_slice(&[0, 0]);
-        message.octets.extend_from_slice(&SUBSYSTEM.to_be_bytes());
-        message
-    };
-    let new = |kind: u16, flags: i32| {
-        let mut message = Message::new(kind, libc::NLM_F_CREATE | flags);
-        message.octets.extend_from_slice(&[family, 0, 0, 0]);
-        message
-    };
+    let table = table(name, family, owner);
     let name = format!("{name}\0");
-    let mut table = new(NEW_TABLE, libc::NLM_F_EXCL);
-    table.attribute(1, name.as_bytes());
-    table.number(2, if matches!(owner, Owner::Socket) { OWNED } else { 0 });
-    let mut chain = new(NEW_CHAIN, 0);
+    let mut chain = request(NEW_CHAIN, family, 0);
     chain.attribute(1, name.as_bytes());
     chain.attribute(3, CHAIN);
     chain.nest(4 | NESTED, |m| {
@@ -279,22 +293,50 @@ fn install(
         }
     });
     chain.attribute(7, hook.kind);
-    let mut rule = new(NEW_RULE, 0);
+    let mut rule = request(NEW_RULE, family, 0);
     rule.attribute(1, name.as_bytes());
     rule.attribute(2, CHAIN);
     rule.nest(4 | NESTED, fill);
+    change(vec![table, chain, rule])
+}
+
+/// A request to make something of this family.
+fn request(kind: u16, family: u8, flags: i32) -> Message {
+    let mut message = Message::new(kind, libc::NLM_F_CREATE | flags);
+    message.octets.extend_from_slice(&[family, 0, 0, 0]);
+    message
+}
+
+fn table(name: &str, family: u8, owner: Owner) -> Message {
+    let mut table = request(NEW_TABLE, family, libc::NLM_F_EXCL);
+    table.attribute(1, format!("{name}\0").as_bytes());
+    table.number(2, if matches!(owner, Owner::Socket) { OWNED } else { 0 });
+    table
+}
+
+/// Makes all of these or none; the socket that has made them.
+fn change(requests: Vec<Message>) -> io::Result<OwnedFd> {
+    let batch = |kind: u16| {
+        let mut message = Message::new(kind, 0);
+        // The whole batch is one message of the subsystem, and has no answer of its own.
+        message.octets[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
+        message.octets.extend_from_slice(&[0, 0]);
+        message.octets.extend_from_slice(&SUBSYSTEM.to_be_bytes());
+        message
+    };
     let socket = netlink::open(SockProtocol::NetlinkNetFilter)?;
+    let count = requests.len();
     let mut octets = Vec::new();
-    let messages = [batch(BATCH_BEGIN), table, chain, rule, batch(BATCH_END)];
-    for (sequence, mut message) in messages.into_iter().enumerate() {
+    let messages = [batch(BATCH_BEGIN)].into_iter().chain(requests).chain([batch(BATCH_END)]);
+    for (sequence, mut message) in messages.enumerate() {
         message.seal(sequence as u32);
         octets.extend_from_slice(&message.octets);
     }
     sendto(socket.as_raw_fd(), &octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
-    // Table, chain and rule are answered; the first that was refused says why.
+    // Each request is answered; the first that was refused says why.
     let mut answered = 0;
     let mut answer = [0; 8192];
-    while answered < 3 {
+    while answered < count {
         let len = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         answered += results(&answer[..len])?;
     }
@@ -302,20 +344,29 @@ fn install(
 }
 
 /// How many requests succeeded by this answer, or the error of the first that did not.
-fn results(mut answer: &[u8]) -> io::Result<usize> {
+fn results(answer: &[u8]) -> io::Result<usize> {
     let mut count = 0;
-    while answer.len() >= 20 {
-        let word = |at: usize| [answer[at], answer[at + 1], answer[at + 2], answer[at + 3]];
-        let len = u32::from_ne_bytes(word(0)) as usize;
-        if i32::from(u16::from_ne_bytes([answer[4], answer[5]])) == libc::NLMSG_ERROR {
-            match i32::from_ne_bytes(word(16)) {
+    for (kind, body) in messages_of(answer) {
+        if let (libc::NLMSG_ERROR, Some(code)) = (kind, body.first_chunk()) {
+            match i32::from_ne_bytes(*code) {
                 0 => count += 1,
                 code => return Err(io::Error::from_raw_os_error(code.saturating_neg())),
             }
         }
-        answer = answer.get(len.max(16).next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(count)
+}
+
+/// The messages of an answer: the kind of each, and what is behind its header.
+fn messages_of(mut answer: &[u8]) -> impl Iterator<Item = (i32, &[u8])> {
+    std::iter::from_fn(move || {
+        let header: &[u8; 16] = answer.first_chunk()?;
+        let len = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let kind = u16::from_ne_bytes([header[4], header[5]]);
+        let body = &answer[16..len.clamp(16, answer.len())];
+        answer = answer.get(len.max(16).next_multiple_of(4)..).unwrap_or_default();
+        Some((i32::from(kind), body))
+    })
 }
 
 #[cfg(test)]
@@ -345,6 +396,29 @@ mod tests {
         assert_eq!(error.raw_os_error(), Some(libc::EPERM));
         for cut in 0..20 {
             assert_eq!(results(&answer(0)[..cut]).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn a_claim_is_seen_and_is_nobody_elses_until_it_is_given_up() {
+        let tried = std::thread::spawn(|| -> io::Result<_> {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            let seen = || is_claimed("airloom/a/");
+            let before = seen()?;
+            let others =
+                (0..100).map(|n| claim(&format!("airloom/others/{n}"))).collect::<io::Result<Vec<_>>>()?;
+            let claimed = claim("airloom/a/1")?;
+            let while_it_is_there = (seen()?, claim("airloom/a/1").is_err_and(|error| is_taken(&error)));
+            drop(claimed);
+            let after = seen()?;
+            drop((claim("airloom/a/1")?, others));
+            Ok((before, while_it_is_there, after))
+        });
+        match tried.join().expect("no panic") {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                airloom_testkit::skip("drive/rules", &error.to_string());
+            }
+            tried => assert_eq!(tried.expect("tables"), (false, (true, true), false)),
         }
     }
 

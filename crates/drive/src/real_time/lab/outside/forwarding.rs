@@ -4,21 +4,22 @@
 //! its setting with it. The machine's devices that lead on need theirs for what comes back: only that one key of each is
 //! touched. (`net.ipv4.ip_forward` would change all devices and, along with it, `accept_redirects`.)
 //!
-//! Several laboratories may need it. Each that found a key off, or found another one that did, shows a name in the network
-//! namespace's abstract socket names, which go with the process that holds them. The last one to go puts the key back.
+//! Several laboratories may need it. Each that found a key off, or found another one that did, shows the name of a table of the
+//! packet filter ([`rules::claim`]), which goes with the process that holds it, and which only somebody can make who may
+//! change these keys as well. The last one to go puts the key back.
 //! Where a warden is killed alone, the engine's process does what it was to do ([`put_back`]). If they are all killed at one
 //! blow nobody is left to do so: then the next laboratory does (`repair`), by the note in [`NOTES`] that was written first.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use airloom_base::Duration;
-use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, getsockopt, socket};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
 
+use super::super::rules;
 use crate::real_time::{pace, sys};
 
 const SETTINGS: &str = "/proc/sys/net";
@@ -30,8 +31,8 @@ const NOTES: &str = "/run/airloom";
 const LOCK: &str = "airloom/forwarding";
 const WAS_OFF: &str = "airloom/was-off/";
 /// How long another process may take to look and write.
-const PATIENCE: Duration = Duration::from_secs(2);
-const STEP: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(5);
 
 /// The settings are on until this value goes.
 pub(super) struct Forwarding {
@@ -55,7 +56,7 @@ impl Forwarding {
             if is_on && !others_found_it_off(&key)? {
                 continue;
             }
-            let name = named(&format!("{WAS_OFF}{key}/{}", std::process::id()))?;
+            let name = rules::claim(&format!("{WAS_OFF}{key}/{}", std::process::id()))?;
             // Noted before it is done: a note of what did not happen does no harm.
             let _ = change_note(notes.as_deref(), |noted| noted.extend([key.clone()]));
             if !is_on {
@@ -249,29 +250,20 @@ fn is_ours(key: &str) -> bool {
 }
 
 fn others_found_it_off(key: &str) -> io::Result<bool> {
-    // Abstract names have an @ in front there.
-    let name = format!(" @{WAS_OFF}{key}/");
-    Ok(fs::read_to_string("/proc/self/net/unix")?.lines().any(|line| line.contains(&name)))
+    rules::is_claimed(&format!("{WAS_OFF}{key}/"))
 }
 
 /// One process of the network namespace at a time has this.
 fn lock() -> io::Result<OwnedFd> {
     for _ in 0..PATIENCE.as_nanos() / STEP.as_nanos() {
-        match named(LOCK) {
-            Err(error) if error.raw_os_error() == Some(Errno::EADDRINUSE as i32) => {
+        match rules::claim(LOCK) {
+            Err(error) if rules::is_taken(&error) => {
                 pace::sleep(&mut [], STEP)?;
             }
             result => return result,
         }
     }
-    Err(io::Error::from(io::ErrorKind::TimedOut))
-}
-
-/// A socket with an abstract name.
-fn named(name: &str) -> io::Result<OwnedFd> {
-    let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    bind(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
-    Ok(socket)
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("table {LOCK} of nf_tables is somebody else's")))
 }
 
 #[cfg(test)]
