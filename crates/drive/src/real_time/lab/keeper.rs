@@ -311,7 +311,7 @@ impl<'a> Keeper<'a> {
                     let number = fstat(namespace)?.st_ino;
                     if !self.told.contains(&number) {
                         self.told.push(number);
-                        messages::send(self.warden, &number.to_le_bytes(), &[])?;
+                        messages::send(self.warden, &[0], &[namespace.as_raw_fd()])?;
                     }
                     (vec![1], Some(namespace.try_clone()?))
                 }

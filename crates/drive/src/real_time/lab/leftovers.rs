@@ -1,10 +1,11 @@
 //! Processes that are still in a host's network namespace when its laboratory ends.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 use airloom_base::Duration;
+use nix::sys::stat::fstat;
 use nix::unistd::{Pid, getpid};
 
 use super::child;
@@ -16,12 +17,13 @@ const LOOKS: u32 = 1000;
 const MOMENT: Duration = Duration::from_millis(2);
 
 /// Ends every process whose network namespace is one of these, but `owner`, a thread of which may be there.
-pub(super) fn end(networks: &[u64], owner: Pid) {
+pub(super) fn end(networks: &[OwnedFd], owner: Pid) {
     if networks.is_empty() {
         return;
     }
+    let numbers: Vec<u64> = networks.iter().filter_map(|held| Some(fstat(held).ok()?.st_ino)).collect();
     for _ in 0..LOOKS {
-        if !end_once(networks, owner) {
+        if !end_once(&numbers, owner) {
             return;
         }
         let _ = pace::sleep(&mut [], MOMENT);

@@ -79,17 +79,24 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd, o
 }
 
 /// The network namespaces that threads have entered, as the keeper has said since this was asked last.
-fn entered(keeper: BorrowedFd) -> Vec<u64> {
+///
+/// They are held: while they are, no other namespace of the machine gets one of their numbers.
+fn entered(keeper: BorrowedFd) -> Vec<OwnedFd> {
     let said = std::iter::from_fn(|| {
         messages::receive_within(keeper, Duration::ZERO).ok().filter(|(octets, _)| !octets.is_empty())
     });
-    said.filter_map(|(octets, _)| Some(u64::from_le_bytes(octets.try_into().ok()?))).collect()
+    said.flat_map(|(_, fds)| fds).collect()
 }
 
 /// Returns when the engine's process, the keeper, or the program of the way out has ended: without that a laboratory is not
 /// what it was made as. What was [`entered`] is taken as it comes: the keeper, whose socket holds a few hundred messages, would
 /// stand still.
-fn watch(engine: BorrowedFd, keeper: BorrowedFd, told: BorrowedFd, outside: Option<&Outside>) -> Vec<u64> {
+fn watch(
+    engine: BorrowedFd,
+    keeper: BorrowedFd,
+    told: BorrowedFd,
+    outside: Option<&Outside>,
+) -> Vec<OwnedFd> {
     let helper = outside.and_then(Outside::program);
     let mut watched = vec![readable(engine), readable(keeper)];
     watched.extend(helper.as_ref().map(|program| readable(program.as_fd())));
@@ -126,22 +133,31 @@ fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
     use std::thread;
 
+    use nix::sys::stat::fstat;
+
     use super::*;
+
+    /// A socket holds 278.
+    const MORE_THAN_WAIT: usize = 400;
 
     #[test]
     fn any_number_of_networks_is_heard_of_while_the_laboratory_lives() {
         let [(engine, _engine), (keeper, its_life), (ours, theirs)] =
             [(); 3].map(|()| messages::pair().unwrap());
         let telling = thread::spawn(move || {
-            for number in 0..1000_u64 {
-                messages::send(theirs.as_fd(), &number.to_le_bytes(), &[]).unwrap();
+            let network = std::fs::File::open("/proc/self/ns/net").unwrap();
+            for _ in 0..MORE_THAN_WAIT {
+                messages::send(theirs.as_fd(), &[0], &[network.as_raw_fd()]).unwrap();
             }
             drop((theirs, its_life));
         });
         let networks = watch(engine.as_fd(), keeper.as_fd(), ours.as_fd(), None);
         telling.join().unwrap();
-        assert!(networks.into_iter().eq(0..1000_u64));
+        assert_eq!(networks.len(), MORE_THAN_WAIT);
+        let ours = std::fs::metadata("/proc/self/ns/net").unwrap().ino();
+        assert!(networks.iter().all(|held| fstat(held).unwrap().st_ino == ours));
     }
 }
