@@ -61,6 +61,22 @@ pub(super) fn prepare(has_v6: bool, forwards: bool) -> io::Result<()> {
     Netlink::open()?.set_up(LOOPBACK, true)
 }
 
+/// An error, which names the setting, if a host that is to forward does not; run in its namespace, after [`prepare`].
+pub(super) fn check_forwarding(has_v6: bool) -> io::Result<()> {
+    let keys = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
+    for key in &keys[..1 + usize::from(has_v6)] {
+        // A kernel may come without IPv6.
+        if fs::read_to_string(format!("/proc/sys/net/{key}")).is_ok_and(|value| value.trim() != "1") {
+            let name = key.replace('/', ".");
+            return Err(io::Error::other(format!(
+                "net.{name} = 1 cannot be set here (is /proc/sys read-only?), so that it would pass on nothing; \
+                 `forward = false` says that it need not"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// A locally administered address: the side (0 here, 1 there) and the number of the port.
 fn mac(side: u8, port: usize) -> [u8; 6] {
     let [high, low] = (port as u16).to_be_bytes();
@@ -165,7 +181,34 @@ fn device_name(link: &str, n: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nix::sched::{CloneFlags, unshare};
+
     use super::*;
+
+    #[test]
+    fn the_setting_by_which_a_gateway_does_not_forward_is_named() {
+        const SETTING: &str = "/proc/sys/net/ipv4/ip_forward";
+        let tried = std::thread::spawn(|| -> io::Result<_> {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            fs::write(SETTING, "0")?;
+            prepare(true, true)?;
+            check_forwarding(true)?;
+            fs::write(SETTING, "0")?;
+            Ok(check_forwarding(true).map_err(|error| error.to_string()))
+        });
+        match tried.join().expect("no panic") {
+            Err(error)
+                if [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem]
+                    .contains(&error.kind()) =>
+            {
+                airloom_testkit::skip("drive/devices", &error.to_string());
+            }
+            tried => {
+                let said = tried.expect("settings").expect_err("it does not forward");
+                assert!(said.contains("net.ipv4.ip_forward"), "{said}");
+            }
+        }
+    }
 
     #[test]
     fn a_device_is_named_after_its_link_where_that_is_possible() {

@@ -190,6 +190,9 @@ impl<'a> Keeper<'a> {
                 io::Error::new(error.kind(), format!("host `{}`: {what}: {error}", host.name))
             };
             self.inside(number, || {
+                if host.forwards {
+                    devices::check_forwarding(host.has_v6).map_err(|e| within("it is a gateway", e))?;
+                }
                 for (key, value) in &host.settings {
                     fs::write(format!("/proc/sys/net/{key}"), value)
                         .map_err(|e| within(&format!("net.{} = {value}", key.replace('/', ".")), e))?;
