@@ -24,8 +24,9 @@ pub(crate) struct Names {
 
 /// What lies over files of the machine.
 const FILES: [&str; 2] = ["/etc/hosts", "/etc/resolv.conf"];
-/// Where nss-resolve and the C library (nscd) ask for addresses before they ask a name server.
-const SOCKETS: [&str; 2] = ["/run/systemd/resolve/io.systemd.Resolve", "/var/run/nscd/socket"];
+/// Where nss-resolve, the C library (nscd) and nss-mdns (Avahi) ask for addresses before they ask a name server.
+const SOCKETS: [&str; 3] =
+    ["/run/systemd/resolve/io.systemd.Resolve", "/var/run/nscd/socket", "/run/avahi-daemon/socket"];
 
 /// Places of which one exists everywhere: the files are made on a file system mounted there for a moment, in the
 /// new mount namespace only.
@@ -126,15 +127,24 @@ mod tests {
             fs::create_dir_all(real.parent().expect("a folder"))?;
             fs::write(&real, "the machine's")?;
             std::os::unix::fs::symlink(&real, "/etc/resolv.conf")?;
-            fs::create_dir_all(Path::new(SOCKETS[0]).parent().expect("a folder"))?;
-            let _resolver = UnixListener::bind(SOCKETS[0])?;
+            let daemons = [SOCKETS[0], SOCKETS[2]];
+            let mut listening = Vec::new();
+            for path in daemons {
+                fs::create_dir_all(Path::new(path).parent().expect("a folder"))?;
+                listening.push(UnixListener::bind(path)?);
+            }
             Names::new("a", &[], &["192.0.2.1".parse().unwrap()]).install()?;
-            let asked = UnixStream::connect(SOCKETS[0]).map(drop).map_err(|error| error.kind());
-            assert_eq!(asked, Err(io::ErrorKind::ConnectionRefused), "it is the machine's");
+            for path in daemons {
+                let asked = UnixStream::connect(path).map(drop).map_err(|error| error.kind());
+                assert_eq!(asked, Err(io::ErrorKind::ConnectionRefused), "{path} is the machine's");
+            }
             let seen = ["/etc/hosts", "/etc/resolv.conf"].map(fs::read_to_string);
             uninstall();
             assert_eq!(fs::read_to_string("/etc/resolv.conf")?, "the machine's");
-            UnixStream::connect(SOCKETS[0])?;
+            for path in daemons {
+                UnixStream::connect(path)?;
+            }
+            drop(listening);
             let [hosts, resolv] = seen;
             Ok([hosts?, resolv?])
         });
