@@ -72,6 +72,8 @@ pub(super) fn find(has_gateway: bool) -> Result<(Kind, PathBuf), String> {
 /// The program at work, in the laboratory's PID namespace: it ends with that.
 pub(super) struct Helper {
     process: Child,
+    /// What it says, as much as a pipe holds: that is looked at only where it does not get ready.
+    errors: File,
 }
 
 impl Helper {
@@ -87,8 +89,11 @@ impl Helper {
         // Inherited under a number of its own; the command's are not to be closed.
         let namespace = keepable(exit)?;
         let place = format!("/proc/self/fd/{}", namespace.as_raw_fd());
+        // What does not fit any more is lost, and does not hold it up.
+        let (errors, says) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+        let errors = File::from(errors);
         let mut command = Command::new(program);
-        command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(says);
         child::before_exec(&mut command, || child::keep_capabilities(&NEEDED));
         match kind {
             Kind::Slirp => {
@@ -97,7 +102,7 @@ impl Helper {
                 command.args(["--configure", "--disable-host-loopback", "--netns-type=path"]);
                 command.arg(format!("--mtu={MTU}")).arg(format!("--ready-fd={}", ready.as_raw_fd()));
                 command.arg(place).arg(UPLINK);
-                let helper = Helper { process: command.spawn()? };
+                let helper = Helper { process: command.spawn()?, errors };
                 drop((tell, ready, namespace));
                 let mut said = [0];
                 let is_ready =
@@ -115,7 +120,7 @@ impl Helper {
                 }
                 command.args(["--ns-ifname", UPLINK, "--mtu"]).arg(MTU.to_string());
                 command.arg("--netns").arg(place);
-                let mut helper = Helper { process: command.spawn()? };
+                let mut helper = Helper { process: command.spawn()?, errors };
                 drop(namespace);
                 for _ in 0..PATIENCE.as_nanos() / STEP.as_nanos() {
                     if is_joined(exit.as_fd(), v4, v6) {
@@ -141,9 +146,7 @@ impl Helper {
         let _ = self.process.kill();
         let _ = self.process.wait();
         let mut text = String::new();
-        if let Some(mut errors) = self.process.stderr.take() {
-            let _ = errors.read_to_string(&mut text);
-        }
+        let _ = self.errors.read_to_string(&mut text);
         let why = text.lines().last().unwrap_or("it did not get ready");
         io::Error::other(format!("{}: {why}", kind.program()))
     }
