@@ -45,7 +45,10 @@ _FILE, _PACKET = 24, 16
 
 
 def one_client(capture: bytes) -> bytes:
-    """A capture of ours in which whoever talks to port 443 is the client at a port of its own; checksums stay."""
+    """A capture of ours in which whoever talks to the server is the client at one port, and the server at 443.
+
+    Checksums stay.
+    """
     octets = bytearray(capture)
     at = _FILE
     while at + _PACKET <= len(octets):
@@ -55,14 +58,16 @@ def one_client(capture: bytes) -> bytes:
         udp = ip + (40 if six else (octets[ip] & 15) * 4)
         if octets[ip + (6 if six else 9)] != 17 or udp + 8 > at:
             continue
-        ports = struct.unpack_from(">HH", octets, udp)
-        own = socket.inet_pton(socket.AF_INET6, CLIENT6) if six else socket.inet_pton(socket.AF_INET, CLIENT)
-        first = ip + (8 if six else 12)
-        for place, other in enumerate(reversed(ports)):
-            if other == 443:
-                octets[first + place * len(own) : first + (place + 1) * len(own)] = own
-                struct.pack_into(">H", octets, udp + 2 * place, 40_000)
-                break
+        family = socket.AF_INET6 if six else socket.AF_INET
+        client, server = (socket.inet_pton(family, host) for host in ((CLIENT6, SERVER6) if six else (CLIENT, SERVER)))
+        size, first = len(client), ip + (8 if six else 12)
+        ends = [bytes(octets[first + place * size : first + (place + 1) * size]) for place in (0, 1)]
+        if server in ends:
+            place = ends.index(server)
+            struct.pack_into(">H", octets, udp + 2 * place, 443)
+            place = 1 - place
+            octets[first + place * size : first + (place + 1) * size] = client
+            struct.pack_into(">H", octets, udp + 2 * place, 40_000)
     return bytes(octets)
 
 
@@ -158,14 +163,15 @@ class Trace:
         ]
 
     def paths(self) -> list[tuple[str, list[str]]]:
-        """Where the server sent, in order, and the challenges in each datagram.
+        """Between which ends the server sent, in order, the client's first, and the challenges in each datagram.
 
         Where connection IDs have no octets a connection is known by its ends alone, and what comes after these have
-        changed cannot be read: so the octets are read from a copy in which the client has one address and port.
+        changed cannot be read: so the octets are read from a copy in which each end has one address and port.
         """
-        names = ("frame.number", "ip.dst", "ipv6.dst", "udp.dstport")
-        wanted = f"udp.srcport==443 && !icmp && {_FROM['server']}"
-        ends = {row[0][0]: f"{(row[1] or row[2])[0]} {row[3][0]}" for row in self.fields(wanted, *names)}
+        names = ("frame.number", "ip.dst", "ipv6.dst", "udp.dstport", "ip.src", "ipv6.src", "udp.srcport")
+        # A server may prefer an address with another port than 443.
+        wanted = f"udp && !icmp && !icmpv6 && {_FROM['server']}"
+        ends = {row[0][0]: _path(row[1:]) for row in self.fields(wanted, *names)}
         with tempfile.TemporaryDirectory(prefix="airloom-trace-") as temporary:
             copy = Trace(Path(temporary) / "one.pcap", None)
             copy._keys = self._keys
@@ -206,3 +212,9 @@ class Trace:
     def times(self, wanted: str) -> list[float]:
         """When the datagrams that `wanted` selects were seen, in seconds."""
         return [float(times[0]) for (times,) in self.fields(wanted, "frame.time_epoch")]
+
+
+def _path(ends: list[list[str]]) -> str:
+    """Two ends in a line, of each its address of IPv4, that of IPv6, and its port."""
+    four, six, port, other_four, other_six, other_port = ends
+    return f"{(four or six)[0]} {port[0]} {(other_four or other_six)[0]} {other_port[0]}"

@@ -1,0 +1,46 @@
+"""What is read from captures."""
+
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from airloom.interop.network import CLIENT, CLIENT6, SERVER, SERVER6
+from airloom.interop.traces import Trace
+from tests.conftest import needs
+
+
+def datagram(source: tuple[str, int], to: tuple[str, int]) -> bytes:
+    """Of IP, with a packet of QUIC that nobody can read (a short header)."""
+    udp = struct.pack(">HHHH", source[1], to[1], 8 + 32, 0) + bytes([0x40, *range(31)])
+    if ":" in to[0]:
+        ends = b"".join(socket.inet_pton(socket.AF_INET6, host) for host, _ in (source, to))
+        return struct.pack(">IHBB", 6 << 28, len(udp), 17, 64) + ends + udp
+    ends = b"".join(socket.inet_aton(host) for host, _ in (source, to))
+    return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + ends + udp
+
+
+def capture(file: Path, *datagrams: bytes) -> Path:
+    """As `split_capture` writes it."""
+    records = (struct.pack("<IIII", n, 0, len(octets), len(octets)) + octets for n, octets in enumerate(datagrams))
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 0x40000, 101) + b"".join(records))
+    return file
+
+
+def test_a_path_has_the_ports_and_addresses_of_both_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("tshark")
+    monkeypatch.setattr(Trace, "is_read", True)
+    client = (CLIENT, 50_000)
+    file = capture(
+        tmp_path / "right.pcap",
+        datagram(client, (SERVER, 443)),
+        datagram((SERVER, 443), client),
+        datagram((SERVER, 4443), client),
+        datagram((SERVER6, 4443), (CLIENT6, 50_000)),
+    )
+    assert [path for path, _ in Trace(file, None).paths()] == [
+        "193.167.0.100 50000 193.167.100.100 443",
+        "193.167.0.100 50000 193.167.100.100 4443",
+        "fd00:cafe:cafe::100 50000 fd00:cafe:cafe:100::100 4443",
+    ]
