@@ -33,3 +33,19 @@ def test_the_first_packet_over_a_new_path_has_a_challenge_that_is_answered(
     paths: list[tuple[str, list[str]]], responses: set[str], wrong: str | None
 ) -> None:
     assert judged("rebind-port", paths=paths, responses=responses) == wrong
+
+
+@pytest.mark.parametrize(
+    ("sent", "wrong"),
+    [
+        ([("a", ["1"]), ("b", ["2"]), ("a", ["1"])], None),
+        ([("a", ["0", "1"]), ("b", ["1"])], "the client's first packet over b has a connection ID of an earlier path"),
+        # Of a server whose connection IDs have no octets there are none.
+        ([("a", []), ("b", [])], None),
+    ],
+)
+def test_a_client_that_moves_takes_another_connection_id(sent: list[tuple[str, list[str]]], wrong: str | None) -> None:
+    seen: dict[str, object] = {"paths": [("a", []), ("b", ["1"])], "responses": {"1"}, "client_ids": sent}
+    assert judged("connectionmigration", **seen) == wrong
+    # Behind a NAT it does not know that it has moved.
+    assert judged("rebind-port", **seen) is None

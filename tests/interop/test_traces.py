@@ -44,3 +44,9 @@ def test_a_path_has_the_ports_and_addresses_of_both_ends(tmp_path: Path, monkeyp
         "193.167.0.100 50000 193.167.100.100 4443",
         "fd00:cafe:cafe::100 50000 fd00:cafe:cafe:100::100 4443",
     ]
+
+
+def test_connection_ids_that_are_not_there_are_none(tmp_path: Path) -> None:
+    needs("tshark")
+    file = capture(tmp_path / "left.pcap", datagram((CLIENT, 50_000), (SERVER, 443)))
+    assert Trace(file, None).client_ids() == [("193.167.0.100 50000 193.167.100.100 443", [])]

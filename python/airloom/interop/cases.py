@@ -189,6 +189,18 @@ def _new_addresses(_: Trace, server: Trace) -> str | None:
     return None if len(found) > 1 else "the server saw one address only"
 
 
+def _new_ids(client: Trace, _: Trace) -> str | None:
+    """RFC 9000 (9.5): who sees both paths does not see that they are of one connection."""
+    known: set[str] = set()
+    used: set[str] = set()
+    for path, ids in client.client_ids():
+        if path not in known and used.intersection(ids):
+            return f"the client's first packet over {path} has a connection ID of an earlier path"
+        known.add(path)
+        used.update(ids)
+    return None
+
+
 def _six_only(_: Trace, server: Trace) -> str | None:
     return "there are packets of IPv4" if server.counts("quic && ip && !icmp") else None
 
@@ -368,7 +380,7 @@ CASES = (
         "CM",
         "The client moves to the server's preferred address.",
         (2 * MB,),
-        _keys(_all(_ONE, _new_paths)),
+        _keys(_all(_ONE, _new_paths, _new_ids)),
         client="transfer",
         server="connectionmigration",
         host="server46",

@@ -181,6 +181,12 @@ class Trace:
             rows = copy.fields(f"quic && {wanted}", "frame.number", "quic.path_challenge.data")
             return [(ends[numbers[0]], challenges) for numbers, challenges in rows if numbers[0] in ends]
 
+    def client_ids(self) -> list[tuple[str, list[str]]]:
+        """Between which ends the client sent, in order, and the connection IDs to which each datagram went."""
+        names = ("ip.src", "ipv6.src", "udp.srcport", "ip.dst", "ipv6.dst", "udp.dstport", "quic.dcid")
+        rows = self.fields(f"quic && !icmp && !icmpv6 && {_FROM['client']}", *names)
+        return [(_path(ends), ids) for *ends, ids in rows]
+
     def responses(self) -> set[str]:
         """To challenges."""
         rows = self.fields(f"quic && !icmp && {_FROM['client']}", "quic.path_response.data")
