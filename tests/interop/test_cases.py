@@ -49,3 +49,17 @@ def test_a_client_that_moves_takes_another_connection_id(sent: list[tuple[str, l
     assert judged("connectionmigration", **seen) == wrong
     # Behind a NAT it does not know that it has moved.
     assert judged("rebind-port", **seen) is None
+
+
+@pytest.mark.parametrize(
+    ("initials", "wrong"),
+    [
+        ([(0, ""), (1, "token"), (2, "token")], None),
+        ([(0, ""), (1, ""), (1, "token")], "the client began its packet numbers anew after the Retry"),
+        ([(0, ""), (0, "token")], "the client began its packet numbers anew after the Retry"),
+        # What cannot be read cannot be held against it.
+        ([(0, "")], None),
+    ],
+)
+def test_packet_numbers_go_on_after_a_retry(initials: list[tuple[int, str]], wrong: str | None) -> None:
+    assert judged("retry", tokens=({"token"}, {"token"}), initials=initials) == wrong

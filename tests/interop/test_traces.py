@@ -50,3 +50,9 @@ def test_connection_ids_that_are_not_there_are_none(tmp_path: Path) -> None:
     needs("tshark")
     file = capture(tmp_path / "left.pcap", datagram((CLIENT, 50_000), (SERVER, 443)))
     assert Trace(file, None).client_ids() == [("193.167.0.100 50000 193.167.100.100 443", [])]
+
+
+def test_an_initial_that_cannot_be_read_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [[["0", "1"], []], [[], ["ab:cd"]], [["1"], ["ab:cd", "ab:cd"]]]
+    monkeypatch.setattr(Trace, "fields", lambda *_: iter(rows))
+    assert Trace(Path(), None).initials() == [(0, ""), (1, "ab:cd")]

@@ -113,7 +113,15 @@ def _retry(client: Trace, _: Trace) -> str | None:
     given, used = client.tokens()
     if not given:
         return "no Retry was sent"
-    return None if given & used else "no Initial has the token of a Retry"
+    if not given & used:
+        return "no Initial has the token of a Retry"
+    highest = -1
+    for number, token in client.initials():
+        if token:
+            # RFC 9000 (17.2.5.3).
+            return None if number > highest else "the client began its packet numbers anew after the Retry"
+        highest = max(highest, number)
+    return None
 
 
 def _resumption(client: Trace, _: Trace) -> str | None:

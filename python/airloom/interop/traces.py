@@ -140,6 +140,12 @@ class Trace:
         both = [{token.replace(":", "") for (tokens,) in rows for token in tokens} for rows in (given, used)]
         return both[0], both[1]
 
+    def initials(self) -> list[tuple[int, str]]:
+        """Number and token of the client's Initials, in order, as far as they can be read."""
+        wanted = f"quic.long.packet_type==0 && !icmp && {_FROM['client']}"
+        rows = self.fields(wanted, "quic.packet_number", "quic.token")
+        return [(int(numbers[0]), tokens[0] if tokens else "") for numbers, tokens in rows if numbers]
+
     def certificates(self) -> set[str]:
         """The server's connection IDs of handshakes with a certificate."""
         rows = self.fields(f"quic && {_FROM['server']} && tls.handshake.type==11", "quic.scid")
