@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airloom.interop.network import CLIENT, CLIENT6, SERVER, SERVER6
-from airloom.interop.traces import Trace
+from airloom.interop.traces import INITIAL, Long, Trace
 from tests.conftest import needs
 
 
@@ -56,3 +56,10 @@ def test_an_initial_that_cannot_be_read_has_no_number(monkeypatch: pytest.Monkey
     rows = [[["0", "1"], []], [[], ["ab:cd"]], [["1"], ["ab:cd", "ab:cd"]]]
     monkeypatch.setattr(Trace, "fields", lambda *_: iter(rows))
     assert Trace(Path(), None).initials() == [(0, ""), (1, "ab:cd")]
+
+
+def test_a_packet_of_a_client_whose_connection_id_has_no_octets_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trace, "fields", lambda *_: iter([[["0x00000001"], [], ["0"], []]]))
+    trace = Trace(Path(), None)
+    assert trace.longs("client") == [Long(INITIAL, 1, "")]
+    assert trace.versions("client") == {1}

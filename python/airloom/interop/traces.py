@@ -11,6 +11,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,7 +103,8 @@ class Trace:
         found = []
         names = ("quic.version", "quic.scid", "quic.long.packet_type", "quic.long.packet_type_v2")
         for versions, scids, v1, v2 in self.fields(f"quic && !icmp && {_FROM[sender]} && quic.version", *names):
-            for text, scid in zip(versions, scids, strict=False):
+            # A connection ID without octets is not said.
+            for text, scid in zip(versions, chain(scids, repeat("")), strict=False):
                 version = int(text, 0)
                 if version == V2 and v2:
                     found.append(Long(_TYPES_V2[int(v2.pop(0), 0)], version, scid))
