@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from airloom.interop.cases import CASES
-from airloom.interop.traces import V1, Trace
+from airloom.interop.traces import HANDSHAKE, V1, Long, Trace
 
 
 def judged(name: str, **said: object) -> str | None:
@@ -63,3 +63,17 @@ def test_a_client_that_moves_takes_another_connection_id(sent: list[tuple[str, l
 )
 def test_packet_numbers_go_on_after_a_retry(initials: list[tuple[int, str]], wrong: str | None) -> None:
     assert judged("retry", tokens=({"token"}, {"token"}), initials=initials) == wrong
+
+
+@pytest.mark.parametrize(
+    ("own", "certified", "wrong"),
+    [
+        ("aab", {"a"}, None),
+        ("ab", {"b"}, "the first of two handshakes has no certificate"),
+        ("ab", {"a", "b"}, "the second handshake has a certificate"),
+        ("a", {"a"}, "expected Handshake packets of two connections, found 1"),
+    ],
+)
+def test_a_session_that_is_resumed_takes_one_certificate(own: str, certified: set[str], wrong: str | None) -> None:
+    longs = [Long(HANDSHAKE, V1, scid) for scid in own]
+    assert judged("resumption", handshakes=2, longs=longs, certificates=certified) == wrong

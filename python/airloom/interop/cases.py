@@ -127,7 +127,9 @@ def _retry(client: Trace, _: Trace) -> str | None:
 def _resumption(client: Trace, _: Trace) -> str | None:
     own = list(dict.fromkeys(p.scid for p in client.longs("server") if p.kind == traces.HANDSHAKE))
     certified = client.certificates()
-    if len(own) != 2 or own[0] not in certified:
+    if len(own) != 2:
+        return f"expected Handshake packets of two connections, found {len(own)}"
+    if own[0] not in certified:
         return "the first of two handshakes has no certificate"
     return "the second handshake has a certificate" if own[1] in certified else None
 
