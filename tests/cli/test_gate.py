@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from airloom.errors import AirloomError, CannotWrite, UsageError
+from airloom.errors import AirloomError, CannotWrite, Unsupported, UsageError
 from airloom.gate import check_links
 from airloom.gate.file import load
 from airloom.gate.measure import Measured
@@ -269,6 +269,95 @@ def test_runs_of_a_baseline_without_the_measure_are_left_out(tmp_path: Path) -> 
     Path("before.json").write_text(json.dumps(said))
     rule = '{ measure = "page_load_s.median", vs = "before.json", max_regression = "1 %" }'
     assert inside("gate", gates(rule)).code == 0
+
+
+def two_gates(monkeypatch: pytest.MonkeyPatch, *broken: AirloomError) -> Path:
+    """`page` in virtual time, and `start`, whose loads of a page come through; those after the third break."""
+    path = gates('"page_load_s.median <= 60"')
+    path.write_text(path.read_text() + PLACE.format(rules='"page_load_s.max < 9"'))
+    loads: Iterator[Loaded | AirloomError] = iter([*[page({})] * 3, *broken])
+
+    def load_page(*_: object, **__: object) -> Loaded:
+        found = next(loads)
+        if isinstance(found, Loaded):
+            return found
+        raise found
+
+    monkeypatch.setattr("airloom.page_load.load_page", load_page)
+    return path
+
+
+def figures(file: str) -> dict[str, Any]:
+    """The figures of a baseline, by gate."""
+    found: dict[str, Any] = json.loads(Path(file).read_text())["gates"]
+    return found
+
+
+def test_figures_of_what_broke_replace_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = two_gates(monkeypatch, CannotWrite("no space left"))
+    assert inside("gate", path, "--write-baseline", "before.json").code == 0
+    before = Path("before.json").read_text()
+    done = inside("gate", path, "--write-baseline", "before.json")
+    assert (done.code, "before.json was not written: start, wireline: no space left" in done.err) == (4, True)
+    assert Path("before.json").read_text() == before
+    done = inside("gate", gates('"page_load_s.medain <= 60"'), "--write-baseline", "before.json")
+    assert (done.code, "not written: page, umts-page: no run has page_load_s.medain" in done.err) == (4, True)
+    assert Path("before.json").read_text() == before
+
+
+@pytest.mark.parametrize("before", [None, "{"])
+def test_a_baseline_that_could_not_be_made_takes_no_verdict_with_it(
+    monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    path = two_gates(monkeypatch)
+    rule = '{ measure = "page_load_s.mean", vs = "before.json", max_regression = "1 %" }, "page_load_s.medain <= 6"'
+    path.write_text(path.read_text().replace('"page_load_s.median <= 60"', rule))
+    if before is not None:
+        # One that cannot be read stays, and is of as little use.
+        Path("before.json").write_text(before)
+    done = inside("gate", path, "--write-baseline", "before.json")
+    assert (done.code, "before.json has no page_load_s of it" in done.out) == (4, True)
+    assert (Path("before.json").read_text() if Path("before.json").exists() else None) == before
+
+
+def test_what_is_skipped_keeps_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    no = Unsupported("no user namespaces")
+    path = two_gates(monkeypatch, no, no, no)
+    words = ("--skip-unsupported", "--write-baseline")
+    assert inside("gate", path, *words, "before.json").code == 0
+    before = figures("before.json")
+    assert len(before["start"]["wireline"]["values"]["page_load_s"]) == 3
+    Path("before.json").write_text(Path("before.json").read_text().replace('"made_utc": "2', '"made_utc": "1'))
+    assert inside("gate", path, *words, "before.json").code == 0
+    assert '"made_utc": "2' in Path("before.json").read_text()
+    assert figures("before.json") == before
+    # Of another machine they cannot stay beside those of this one.
+    said = json.loads(Path("before.json").read_text())
+    Path("before.json").write_text(json.dumps({**said, "machine": {}}))
+    done = inside("gate", path, *words, "before.json")
+    assert (done.code, "was made on another machine" in done.err) == (3, True)
+    assert json.loads(Path("before.json").read_text())["machine"] == {}
+    done = inside("gate", path, *words, "new.json", "--only", "start")
+    assert (done.code, "new.json was not written: nothing was measured" in done.err) == (3, True)
+    assert not Path("new.json").exists()
+
+
+def test_a_gate_that_is_measured_alone_leaves_the_figures_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = two_gates(monkeypatch)
+    words = ("--only", "page", "--write-baseline", "before.json")
+    assert inside("gate", path, "--write-baseline", "before.json").code == 0
+    before = figures("before.json")
+    path.write_text(path.read_text().replace("runs = 5", "runs = 4"))
+    assert inside("gate", path, *words).code == 0
+    after = figures("before.json")
+    assert after["start"] == before["start"]
+    assert after["page"]["umts-page"]["seeds"] == [1, 2, 3, 4]
+    said = json.loads(Path("before.json").read_text())
+    Path("before.json").write_text(json.dumps({**said, "airloom": "0.0.1"}))
+    monkeypatch.setattr("airloom.gate.measure", lambda *_: pytest.fail("it was measured"))
+    done = inside("gate", path, *words)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "before.json was made by airloom 0.0.1" in done.err
 
 
 @pytest.mark.parametrize(

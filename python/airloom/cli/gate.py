@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps, verdict_follows
+from airloom.cli.terminal import (
+    emit,
+    interruptible,
+    print_json,
+    print_table,
+    quoted,
+    say,
+    say_error,
+    steps,
+    verdict_follows,
+)
 from airloom.errors import UsageError
 
 
@@ -62,6 +72,11 @@ def gate(
     for baseline in {each.folder / rule.vs for each in gates for rule in each.rules if rule.vs}:
         if write_baseline is None or baseline.resolve() != write_baseline.resolve():
             Baseline(baseline)  # one that cannot be read is said before anything is measured
+    is_part = len(gates) < len(names)
+    if is_part and write_baseline is not None and write_baseline.exists():
+        notes = Baseline(write_baseline).notes
+        if notes:
+            raise UsageError(f"{notes[0]}: the others' figures cannot stay; leave out --only, or write another file")
     for each in gates:
         check_links(each)
     place: list[Path] = [] if out is None else [out]
@@ -87,8 +102,9 @@ def gate(
 
         for each in gates:
             measured += measure(each, results, done)
+    unwritten = None
     if write_baseline is not None:
-        write(write_baseline, measured)
+        unwritten = write(write_baseline, measured, is_part=is_part, skips=skip_unsupported)
     outcome = Outcome(measured)
     with verdict_follows():
         if as_json:
@@ -106,9 +122,11 @@ def gate(
             summary.write(outcome.markdown())
     for note in outcome.notes:
         say(note)
+    if write_baseline is not None and unwritten is not None:
+        say_error(f"{quoted(write_baseline)} was not written: {unwritten}")
     if place and place[0].exists() and not all(each.is_virtual for each in gates):
         say(f"results in {quoted(place[0])}")
-    if code := outcome.exit_code(strict=strict, skip_unsupported=skip_unsupported):
+    if code := outcome.exit_code(strict=strict, skip_unsupported=skip_unsupported) or (3 if unwritten else 0):
         raise typer.Exit(code)
 
 

@@ -6,11 +6,13 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from airloom.errors import UsageError
 from airloom.gate.baseline import Baseline
 from airloom.gate.measure import Measured
 from airloom.gate.rules import Rule, Verdict
@@ -79,9 +81,11 @@ class Outcome:
                 why = "no run was valid: this machine was too busy for them"
                 yield Row(gate.name, of.link, rule.text, "error", nan, nan, nan, rule.limit, why)
             else:
-                before = (
-                    self._baseline(gate.folder / rule.vs).values(gate.name, of.link, rule.measure) if rule.vs else []
-                )
+                before: list[float] = []
+                # One that is being made is not there, or as unreadable as before, if nothing was written.
+                if rule.vs and (file := gate.folder / rule.vs).exists():
+                    with suppress(UsageError):
+                        before = self._baseline(file).values(gate.name, of.link, rule.measure)
                 verdict: Verdict = rule.decide(of.values(rule.measure), before, is_exact=gate.is_virtual)
                 yield Row(gate.name, of.link, rule.text, *verdict)
 
