@@ -21,8 +21,11 @@ __all__ = ["Column", "Measure", "catalogue", "columns", "describe", "groups", "m
 
 #: Endings of names that say the unit, longer ones first: `goodput_bit_s` is not in seconds.
 ENDINGS = (
+    ("_gbit_s", "Gbit/s"),
+    ("_mbit_s", "Mbit/s"),
     ("_kbit_s", "kbit/s"),
     ("_bit_s", "bit/s"),
+    ("_per_s", "1/s"),
     ("_bytes", "octets"),
     ("_share", "share"),
     ("_ratio", "ratio"),
@@ -187,8 +190,8 @@ def names() -> list[str]:
 def unit_by_name(name: str) -> str:
     """The unit that a name ends in; what has no such ending is a count.
 
-    >>> unit_by_name("goodput_bit_s"), unit_by_name("rlc_resent")
-    ('bit/s', 'count')
+    >>> unit_by_name("goodput_bit_s"), unit_by_name("requests_per_s"), unit_by_name("rlc_resent")
+    ('bit/s', '1/s', 'count')
     """
     return _by_ending(name) or "count"
 

@@ -80,8 +80,16 @@ def test_a_regression_is_decided_on_both_intervals() -> None:
     assert comparing().decide([5.5], [5.0], is_exact=True).state == "pass"
     assert comparing().decide([5.6], [5.0], is_exact=True).state == "fail"
     assert comparing(better="higher").decide([4.4], [5.0], is_exact=True).state == "fail"
-    assert comparing(measure="goodput_bit_s.mean").relation == ">="
     assert comparing().decide([5.0], [], is_exact=True).state == "error"
+
+
+@pytest.mark.parametrize(
+    "rate", ["goodput_bit_s", "down_kbit_s", "download_mbit_s", "link_gbit_s", "requests_per_s", "app.requests_per_s"]
+)
+def test_of_rates_more_is_better_unless_it_is_said(rate: str) -> None:
+    assert comparing(measure=f"{rate}.mean").relation == ">="
+    assert comparing(measure=f"{rate}.mean", better="lower").relation == "<="
+    assert comparing(measure="page_load_s.mean").relation == "<="
 
 
 @pytest.mark.parametrize(

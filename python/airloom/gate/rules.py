@@ -25,7 +25,7 @@ _MEASURE = re.compile(rf"([\w.\[\]-]+?)(?:\.({_STATISTIC}))?")
 _TEXT = re.compile(rf"{_MEASURE.pattern}\s*(<=|>=|==|<|>)\s*(\S+)")
 _KEYS = ("measure", "vs", "max_regression", "better")
 #: Units of which more is better.
-_MORE_IS_BETTER = ("bit/s", "kbit/s")
+_MORE_IS_BETTER = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "1/s")
 
 State = Literal["pass", "fail", "unclear", "error"]
 
