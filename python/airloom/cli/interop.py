@@ -48,7 +48,7 @@ def run(
     as_json: common.Json = False,
 ) -> None:
     """Ends with 0 if nothing failed, with 1 otherwise."""
-    from airloom.interop import matrix, runner, words
+    from airloom.interop import matrix, runner
     from airloom.interop.endpoint import find
     from airloom.places import new_place
 
@@ -62,8 +62,8 @@ def run(
             raise UsageError(
                 f"{quoted(other)} and {quoted(each.file)} are both called {each.name}: change `name` in one"
             )
-    if scenario is not None and not Path(scenario).is_file():
-        words.parse(scenario)
+    if scenario is not None:
+        runner.check_network(scenario)
     place = out or new_place("interop", "-".join([*(e.name for e in clients), *(e.name for e in servers)])[:60])
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise UsageError(f"{quoted(place)} is there already and not empty")

@@ -10,11 +10,15 @@ with fd00:cafe:cafe:0::/64 and fd00:cafe:cafe:100::/64 beside them. Cross-traffi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from airloom import interpreter
 from airloom.interop.words import CROSS_BEGINS_S, Words
+from airloom.reference import interfaces
 
 CLIENT, SERVER = "193.167.0.100", "193.167.100.100"
 CLIENT6, SERVER6 = "fd00:cafe:cafe:0::100", "fd00:cafe:cafe:100::100"
@@ -49,6 +53,23 @@ def scenario(words: Words, seed: int) -> dict[str, Any]:
     }
     _cross(words, hosts, links)
     return _scenario(f"the network of the QUIC interop runner: {words.name}", hosts, links, seed, POINTS)
+
+
+def lacks(understood: Mapping[str, Any]) -> str | None:
+    """What a scenario as understood has not, and cases need: the ends with their addresses, and a capture at both."""
+    ends = {(host, link): set(map(ip_address, own)) for link, host, own in interfaces(understood)}
+    run = understood["run"]
+    if "pcapng" not in run["record"]:
+        return "run.record has no pcapng"
+    for point, own in zip(POINTS.values(), ((CLIENT, CLIENT6), (SERVER, SERVER6)), strict=True):
+        host, link, _ = point.split(".")
+        if not understood["hosts"].get(host, {}).get("real"):
+            return f"there is no real host `{host}`"
+        if not ends.get((host, link), set()).issuperset(map(ip_address, own)):
+            return f"`{host}` is not at {own[0]} and {own[1]} on a link `{link}`"
+        if not any(fnmatchcase(point, pattern) for pattern in run.get("points", [])):
+            return f"run.points has no {point}"
+    return None
 
 
 #: The same where the endpoints are beyond two devices.

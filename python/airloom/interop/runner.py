@@ -30,7 +30,7 @@ from airloom.interop.endpoint import Endpoint
 from airloom.interop.split import split_capture
 from airloom.interop.traces import Trace, Unreadable
 from airloom.laboratory import Lab, Program, lab
-from airloom.scenario import parse, toml_value
+from airloom.scenario import load, parse, toml_value
 
 SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
 #: An endpoint's word for a case that it does not support.
@@ -116,6 +116,14 @@ def chosen(names: str | None) -> list[Case]:
     return list(found.values())
 
 
+def check_network(scenario: str) -> None:
+    """Raises `UsageError` or `ScenarioError` for words that mean nothing, and a file that cases cannot be played on."""
+    if not Path(scenario).is_file():
+        words.parse(scenario)
+    elif wrong := network.lacks(load(scenario).understood):
+        raise UsageError(f"{scenario} is not the runner's network: {wrong}; begin with the network.toml of a case")
+
+
 def folder(case: Case, number: int) -> str:
     """The folder of a try, from 1."""
     return case.name if number == 1 else f"{case.name}-{number}"
@@ -173,7 +181,7 @@ def _once(client: Endpoint, server: Endpoint, case: Case, logs: Path, seed: int,
 def _network(scenario: str, seed: int) -> tuple[words.Words, str]:
     """What the words mean and the scenario they make; a file is one as it is."""
     if Path(scenario).is_file():
-        return words.Words(Path(scenario).stem, {}), Path(scenario).read_text(encoding="utf-8")
+        return words.Words(Path(scenario).stem, {}), load(scenario).text.decode()
     meant = words.parse(scenario)
     table = network.scenario(meant, seed)
     return meant, "\n".join(f"{key} = {toml_value(value)}" for key, value in table.items())
