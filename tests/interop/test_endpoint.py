@@ -49,12 +49,13 @@ def test_places_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    setup = 'setup = [["sh", "-c", "echo x >> {cache}/made"]]\nmakes = ["{cache}/made"]\n'
+    setup = 'setup = [["sh", "-c", "echo $LETTER$NUMBER >> {cache}/made"]]\nmakes = ["{cache}/made"]\n'
+    setup += 'setup_env = { LETTER = "x", NUMBER = 1 }\n'
     mine = written(tmp_path, setup + '[client]\ncommand = ["x"]')
     said: list[str] = []
     for _ in range(2):
         mine.prepare(said.append)
-    assert (mine.cache / "made").read_text() == "x\n"
+    assert (mine.cache / "made").read_text() == "x1\n"
     assert len(said) == 1
 
 
@@ -78,6 +79,9 @@ def test_what_cannot_be_built_is_said_and_leaves_nothing(tmp_path: Path, monkeyp
         ("[client]", "client.command: expected a program"),
         ('[client]\ncommand = "curl"', "client.command: expected a program"),
         ('[client]\ncommand = ["x"]\nname = 1', "[client] has `command`"),
+        ('[client]\ncommand = ["x"]\nenv = "A=1"', "client: env is a table, not 'A=1'"),
+        ('setup_env = ["A"]\n[client]\ncommand = ["x"]', "setup_env is a table"),
+        ('module = ""\n[client]\ncommand = ["x"]', "module: '' is no name of a module"),
         ('name = "../x"\n[client]\ncommand = ["x"]', "cannot be part of a folder's name"),
         ('setup = ["x"]\n[client]\ncommand = ["x"]', "setup: expected commands"),
         ("[", "mine.toml: "),

@@ -110,7 +110,7 @@ class Endpoint(NamedTuple):
         self.cache.mkdir(parents=True, exist_ok=True)
         env = {
             **os.environ,
-            **{key: self._filled([value])[0] for key, value in self.table.get("setup_env", {}).items()},
+            **{key: self._filled([str(value)])[0] for key, value in self.table.get("setup_env", {}).items()},
         }
         with (self.cache.parent / f".{self.cache.name}.lock").open("w") as lock:
             # Another run may be building it at this moment.
@@ -164,6 +164,10 @@ def read(file: Path) -> Endpoint:
             raise UsageError(f"{file}: [{role}] has `command`, and `env` perhaps")
         if not _is_words(table[role].get("command")) or not table[role]["command"]:
             raise UsageError(f"{file}: {role}.command: expected a program and its arguments, a list of texts")
+        fields.table(table[role], "env", f"{file}: {role}")
+    fields.table(table, "setup_env", str(file))
+    if "module" in table and not all(part.isidentifier() for part in str(table["module"]).split(".")):
+        raise UsageError(f"{file}: module: {table['module']!r} is no name of a module of Python")
     for key in ("needs", "makes"):
         if not _is_words(table.get(key, [])):
             raise UsageError(f"{file}: {key}: expected a list of texts")
