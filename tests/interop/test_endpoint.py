@@ -9,7 +9,7 @@ import pytest
 from airloom._core import DriveError
 from airloom.errors import Unsupported, UsageError
 from airloom.interop import matrix, runner
-from airloom.interop.cases import CASES
+from airloom.interop.cases import CASES, MEASUREMENTS
 from airloom.interop.endpoint import Endpoint, find, read, shipped
 from airloom.interop.runner import FAILED, SUCCEEDED, Outcome, Played, chosen, document
 from tests.cli.shell import inside
@@ -107,6 +107,10 @@ def test_results_have_the_runners_shape_and_a_page(tmp_path: Path) -> None:
         Played("aioquic", "quic-go", CASES[0], [Outcome(SUCCEEDED, verdict="valid")]),
         Played("aioquic", "quic-go", CASES[1], [Outcome(FAILED, "<b>files</b> differ")]),
     ]
+    # A measurement that fails is in the page's list, too.
+    slow = Played("aioquic", "quic-go", MEASUREMENTS[0], [Outcome(FAILED, "not done after 60 s")])
+    page = matrix.page(document([*played, slow], [a], [b], tmp_path, (1.0, 2.0)))
+    assert "<li>aioquic with quic-go, goodput: not done after 60 s</li>" in page
     found = document(played, [a], [b], tmp_path, (1.0, 2.0))
     assert found["results"] == [
         [

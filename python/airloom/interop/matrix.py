@@ -85,7 +85,8 @@ def _letter(result: dict[str, Any], server: str, client: str) -> str:
 
 def _failures(found: dict[str, Any]) -> Iterable[str]:
     pairs = [(client, server) for client in found["clients"] for server in found["servers"]]
-    for (client, server), results in zip(pairs, found["results"], strict=True):
+    both = map(chain, found["results"], found["measurements"])
+    for (client, server), results in zip(pairs, both, strict=True):
         for result in results:
             if result["result"] == "failed":
                 says = f"{client} with {server}, {result['name']}: {result['why']}"
