@@ -123,6 +123,7 @@ def test_what_is_unclear_passes_unless_it_is_strict() -> None:
         ("[gate.x]\nscenario = 'umts-page'\n", "rules is empty"),
         ("[gate.x]\nscenario = 'umts-page'\nlinks = ['wpt/3g']\nrules = ['a <= 1']", "a scenario has its own links"),
         ("[gate.x]\ncommand = 'true'\nrules = ['a <= 1']", "needs links"),
+        ("[gate.x]\ncommand = 'true'\nlinks = ['wpt/3g', 'wpt/3g']\nrules = ['a <= 1']", "links has wpt/3g twice"),
         ("[gate.x]\nscenario = 'umts-page'\nrun = 3\nrules = ['a <= 1']", "did you mean `runs`"),
         ("[gate.x]\nscenario = 'umts-page'\nruns = true\nrules = ['a <= 1']", "runs is a whole number"),
         ("[gate.x]\nscenario = 'umts-page'\nruns = 0\nrules = ['a <= 1']", "runs are 1 to"),

@@ -126,6 +126,8 @@ def _gate(name: str, own: dict[str, Any], common: dict[str, Any], path: Path) ->
         links = (said["scenario"],)
     elif not links:
         raise UsageError(f"{where}: {kind} needs links, such as links = ['wpt/3g']")
+    elif twice := next((link for link in links if links.count(link) > 1), None):
+        raise UsageError(f"{where}: links has {twice} twice")
     if "http" in own and kind != "url":
         raise UsageError(f"{where}: http is the version by which a page is loaded; a {kind} has none")
     what = said[kind] if kind != "command" or isinstance(said[kind], str) else fields.texts(said, kind, where)
