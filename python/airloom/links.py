@@ -12,7 +12,6 @@ import socket
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -48,9 +47,7 @@ def link(
     `name` is a bearer, a preset or a scenario; `overrides` sets its keys. The hosts at both ends of its path are real:
     `peer` is the address of the far one, where pings are answered and `serve` listens. The rest is as in `lab`.
     """
-    from airloom.scenario import as_toml
-
-    scenario = _between_real_ends(str(name), tuple((key, as_toml(value)) for key, value in (overrides or {}).items()))
+    scenario = _between_real_ends(str(name), overrides)
     if record:
         from airloom.run import with_records
 
@@ -206,12 +203,11 @@ class Link(Lab):
         context.close()
 
 
-@cache
-def _between_real_ends(name: str, overrides: tuple[tuple[str, str], ...]) -> Scenario:
+def _between_real_ends(name: str, overrides: Mapping[str, object] | None) -> Scenario:
     from airloom.emulation import find
     from airloom.scenario import parse
 
-    found = find(name, dict(overrides))
+    found = find(name, overrides)
     near, far = _ends(found.understood)
     if near == far:
         raise UsageError(f"{name}: a link for tests has two ends")
