@@ -73,12 +73,15 @@ def lab(
     True
     """
     from airloom.emulation import find
-    from airloom.scenario import Scenario
+    from airloom.scenario import Scenario, parse
 
     if isinstance(name, Scenario):
         if outside or loopback:
             raise UsageError("outside, loopback: give `lab` the scenario's name, or load it with these")
         scenario = name
+        if overrides or real:
+            keys, hosts = {**name.overrides, **(overrides or {})}, (*name.real, *real)
+            scenario = parse(name.text, name.file, keys, hosts).with_seed(name.seed)
     else:
         scenario = find(str(name), overrides, real, outside, loopback)
     if seed is not None:
