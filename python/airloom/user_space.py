@@ -94,6 +94,9 @@ def _resolved(forward: Forward) -> str:
     try:
         if not host or not port.isdecimal() or int(port) > 65_535:
             raise ValueError
+        if host == "localhost" and forward.kind == "tcp":
+            # Whatever its first address is here; where nobody answers there, ::1 is tried at each connection.
+            host = "127.0.0.1"
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     except ValueError:
         raise UsageError(f"--{forward.kind} ..={forward.target}: expected HOST:PORT") from None

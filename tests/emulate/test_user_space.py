@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,39 @@ def test_a_file_comes_and_goes_whole_and_as_slowly_as_the_link_is(server: str, t
         _curl("-T", "file", f"http://{link.addresses[0]}/")
         assert Path("got").read_text() == hashlib.sha256(OCTETS).hexdigest()
     assert link.summary["packets"] > 2 * len(OCTETS) / 1500
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_localhost_is_where_somebody_serves(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    look_up = socket.getaddrinfo
+
+    def six_first(host: str, *given: Any, **named: Any) -> list[Any]:
+        names = ("::1", "127.0.0.1") if host == "localhost" else (host,)
+        return [found for name in names for found in look_up(name, *given, **named)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", six_first)
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as listening:
+        try:
+            listening.bind((address, 0))
+        except OSError as error:
+            pytest.skip(f"this machine has no {address}: {error.strerror}")
+        listening.listen()
+
+        def echo() -> None:
+            # Whoever looks if somebody serves says nothing.
+            octets = b""
+            while not octets:
+                with listening.accept()[0] as client:
+                    octets = client.recv(100)
+                    client.sendall(octets)
+
+        threading.Thread(target=echo, daemon=True).start()
+        target = f"localhost:{listening.getsockname()[1]}"
+        with Forwarding("wireline", [Forward("tcp", ANY, target)]) as link:
+            host, port = link.addresses[0].split(":")
+            with socket.create_connection((host, int(port)), timeout=30) as client:
+                client.sendall(b"hello")
+                assert client.recv(100) == b"hello"
 
 
 def test_losses_of_the_link_cost_time_and_no_octet(server: str, tmp_path: Path) -> None:

@@ -281,8 +281,18 @@ async fn relay_far(targets: Vec<SocketAddr>, near: Arc<Mutex<Flows>>, bell: Bell
     }
 }
 
+/// A server of this machine may have the other one of its two addresses alone.
+async fn reach(to: SocketAddr) -> io::Result<TcpStream> {
+    match TcpStream::connect(to).await {
+        Err(error) if to.ip() == Ipv4Addr::LOCALHOST => {
+            TcpStream::connect((Ipv6Addr::LOCALHOST, to.port())).await.map_err(|_| error)
+        }
+        reached => reached,
+    }
+}
+
 async fn connect(to: SocketAddr, lane: Arc<Lane>, bell: Bell) {
-    match tokio::time::timeout(PATIENCE, TcpStream::connect(to)).await {
+    match tokio::time::timeout(PATIENCE, reach(to)).await {
         Ok(Ok(stream)) => carry(stream, lane, bell).await,
         _ => {
             lane.break_off();
