@@ -8,6 +8,8 @@ import hashlib
 import os
 import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -418,6 +420,20 @@ def test_strangers_get_no_more_than_they_send(post: Post) -> None:
                 answer = b""
             assert len(answer) <= len(datagram)
             assert bool(answer) == (datagram == hello)
+
+
+def test_the_command_makes_the_folder_for_files_but_not_in_the_place_of_a_file(file: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "airloom", "wwp", "receive", "--listen", "127.0.0.1:0", "--once", "--into"]
+    refused = subprocess.run([*words, str(file)], capture_output=True, text=True, check=False)
+    assert (refused.returncode, "is no folder" in refused.stderr) == (2, True)
+    with subprocess.Popen([*words, "new/inbox"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        said = process.stderr.readline()
+        assert said.startswith("listening on 127.0.0.1:"), said
+        wwp.send(file, "127.0.0.1", int(said.rpartition(":")[2]))
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert (tmp_path / "new" / "inbox" / "song.bin").read_bytes() == file.read_bytes()
 
 
 def test_a_folder_that_is_none_and_a_port_that_is_taken_are_said(tmp_path: Path, post: Post) -> None:

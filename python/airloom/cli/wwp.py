@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -79,6 +79,9 @@ def receive(
     host, port = common.place("--listen", listen)
     if into is None:
         raise UsageError("say where files go: --into DIR (--into . for this folder)")
+    # What else has that name is refused in a moment.
+    with suppress(FileExistsError):
+        into.mkdir(parents=True, exist_ok=True)
     receiver = wwp.Receiver(into, host, port, patience_s=patience, most_octets=most_octets)
     with interruptible("what has arrived is kept, and a part of a file is gone on with"):
         say(f"listening on {receiver.address}")
