@@ -18,7 +18,8 @@ def check() -> None:
         sys.exit("this Python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv")
 
 
-def requirements(groups: list[str]) -> list[str]:
+# In quotation marks, since an old Python reads them before it is told that it is one.
+def requirements(groups: "list[str]") -> "list[str]":
     import tomllib
 
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
