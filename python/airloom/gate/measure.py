@@ -170,7 +170,8 @@ def _keep(reads: int, place: Path) -> None:
 def _written(measures: Path) -> dict[str, float]:
     try:
         with measures.open("rb") as file:
-            found: Any = json.loads(file.read(_MOST_MEASURES))
+            # As a float each number is one, however many digits it has: infinite, as 1e400 is.
+            found: Any = json.loads(file.read(_MOST_MEASURES), parse_int=float)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
