@@ -61,6 +61,9 @@ _TYPES = {
     bool: "true or false",
 }
 
+#: Octets of a file that are read to know what it is.
+_MOST = 9 << 20
+
 #: What `Sweep.run` is told.
 _RUN = ("workers", "on", "out", "force", "max_failures", "measure")
 
@@ -75,11 +78,13 @@ class Plan(NamedTuple):
 def is_sweep_file(name: str) -> bool:
     """Is this a file that names a scenario, rather than a scenario?"""
     path = Path(name)
-    if path.suffix != ".toml" or not path.is_file():
+    if not path.is_file():
         return False
     try:
-        return isinstance(tomllib.loads(path.read_text(encoding="utf-8")).get("scenario"), str)
-    except (OSError, ValueError):
+        # It may be anything, a capture of gigabytes too.
+        with path.open("rb") as opened:
+            return isinstance(tomllib.loads(opened.read(_MOST).decode()).get("scenario"), str)
+    except (OSError, ValueError, RecursionError):
         return False  # what is wrong with it is said when it is read as a scenario
 
 
