@@ -18,3 +18,12 @@ def test_a_sweep_file_is_one_by_what_it_says_and_not_by_its_name() -> None:
         assert is_sweep_file(name) is (name == "loss.txt")
     assert not is_sweep_file("nothing")
     assert repr(plan("loss.txt").sweep) == "Sweep('fetch', 1 points x 20 seeds)"
+
+
+def test_only_the_scenario_of_a_sweep_file_is_looked_for_beside_it() -> None:
+    Path("net/net").mkdir(parents=True)
+    Path("net/a.toml").write_text(FETCH)
+    Path("net/net/a.toml").write_text("another one")
+    Path("net/loss.toml").write_text('scenario = "a.toml"')
+    for name in ("net/a.toml", "net/loss.toml"):
+        assert plan(name).sweep.scenario.file == "net/a.toml"

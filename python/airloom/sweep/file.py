@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 from airloom import fields
 from airloom.errors import UsageError
-from airloom.scenario import Scenario
 from airloom.scenario import load as load_scenario
 from airloom.sweep.axes import axes
 from airloom.sweep.sweep import MOST_SEEDS, Sweep
@@ -108,9 +107,15 @@ def plan(
 
     An axis given here replaces the file's of the same key; so does each of the `options` that is not `None`.
     """
-    file = _read(Path(name)) if is_sweep_file(name) else {"scenario": name}
+    file: dict[str, Any] = {"scenario": name}
+    if is_sweep_file(name):
+        file = _read(Path(name))
+        # Beside the sweep file first: a study's own scenario may be called as a shipped one.
+        beside = Path(name).parent / file["scenario"]
+        if beside.is_file():
+            file["scenario"] = str(beside)
     said = {**file, **{key: value for key, value in (options or {}).items() if value is not None}}
-    scenario = _scenario(name, said, {**said.get("set", {}), **(settings or {})})
+    scenario = load_scenario(said["scenario"], {**said.get("set", {}), **(settings or {})})
     until_ci = said.get("until_ci")
     sweep = Sweep(
         scenario,
@@ -125,13 +130,6 @@ def plan(
     if until_ci is not None:
         run["until_ci"] = _share(until_ci)
     return Plan(sweep, run)
-
-
-def _scenario(name: str, said: Mapping[str, Any], settings: Mapping[str, object]) -> Scenario:
-    wanted = said["scenario"]
-    beside = Path(name).parent / wanted
-    # Beside the sweep file first: a study's own scenario may be called as a shipped one.
-    return load_scenario(beside if beside.is_file() else wanted, settings)
 
 
 def _read(path: Path) -> dict[str, Any]:
