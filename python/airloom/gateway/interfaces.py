@@ -36,7 +36,8 @@ def check(inside: str, outside: str, *, even_if_it_leads_out: bool = False) -> N
         raise UsageError(f"--in {inside}: it is down; ip link set {inside} up")
     if not _core.rights()[1]:
         raise Unsupported(
-            "a gateway needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN together: sudo airloom gateway .."
+            "a gateway needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN together: "
+            'sudo "$(command -v airloom)" gateway ..'
         )
 
 
