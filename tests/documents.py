@@ -1,8 +1,8 @@
 """The shell commands in the documents.
 
-A block is a fenced one that says `sh`, or an indented one that begins with a command; of the latter the lines up to the
-first empty one, since what is printed may follow. The blocks of a page run one after the other in one folder. Comments
-of HTML in front of a block, a line each, say what else there is to know of it:
+A block is a fenced one that says `sh` or `console`, or an indented one that begins with a command; of the latter the
+lines up to the first empty one, since what is printed may follow. The blocks of a page run one after the other in one
+folder. Comments of HTML in front of a block, a line each, say what else there is to know of it:
 
     <!-- not run: REASON -->          a test cannot: it needs another machine, a person, a quarter of an hour
     <!-- before: COMMANDS -->         run first, so that there is what the block speaks of
@@ -67,7 +67,7 @@ def blocks(page: Path) -> Iterator[Block]:
             continue
         if line.startswith("```"):
             inside = list(itertools.takewhile(lambda each: each[1] != "```", lines))
-            if line == "```sh":
+            if line in ("```sh", "```console"):
                 yield Block(page, number + 1, "\n".join(text for _, text in inside), marks)
         elif _COMMAND.match(line):
             more = itertools.takewhile(lambda each: each[1].startswith("    "), lines)

@@ -82,6 +82,13 @@ def test_long_commands_in_documents_run(block: documents.Block, tmp_path: Path) 
     documents.run(block, tmp_path, timeout=1800)
 
 
+def test_commands_are_seen_by_either_name_of_their_block(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\none\n```\n\n<!-- not run: why -->\n\n```console\ntwo\n```\n\n```\nthree\n```\n")
+    seen = [(block.line, block.commands, block.says("not run")) for block in documents.blocks(page)]
+    assert seen == [(2, "one", []), (8, "two", ["why"])]
+
+
 def test_what_fails_in_a_block_fails(tmp_path: Path) -> None:
     block = documents.Block(documents.PAGES[0], 1, "airloom run no-such-scenario\necho on", [])
     with pytest.raises(AssertionError, match="no-such-scenario"):
