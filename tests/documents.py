@@ -9,6 +9,10 @@ folder. Comments of HTML in front of a block, a line each, say what else there i
     <!-- needs: PROGRAM -->           of somebody else; the test is skipped where it is missing
     <!-- laboratory -->               real programs behind a link: by itself in a folder of its own (tests/emulate)
     <!-- slow -->                     likewise by itself, nightly
+
+In front of another indented block, what the commands before it print, however wide; three dots stand for other lines:
+
+    <!-- printed -->
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +44,8 @@ class Block(NamedTuple):
     commands: str
     #: What the comments in front of it say; `before` and `needs` may be there several times.
     marks: list[tuple[str, str]]
+    #: Lines that it prints.
+    printed: tuple[str, ...] = ()
 
     def says(self, mark: str) -> list[str]:
         """What each comment of that kind says."""
@@ -57,8 +62,9 @@ class Block(NamedTuple):
         return f"{self.page.stem}-{self.line}"
 
 
-def blocks(page: Path) -> Iterator[Block]:
+def blocks(page: Path) -> list[Block]:
     """The blocks of a page."""
+    found: list[Block] = []
     marks: list[tuple[str, str]] = []
     lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
     for number, line in lines:
@@ -68,15 +74,25 @@ def blocks(page: Path) -> Iterator[Block]:
         if line.startswith("```"):
             inside = list(itertools.takewhile(lambda each: each[1] != "```", lines))
             if line in ("```sh", "```console"):
-                yield Block(page, number + 1, "\n".join(text for _, text in inside), marks)
+                found.append(Block(page, number + 1, "\n".join(text for _, text in inside), marks))
+        elif line and ("printed", "yes") in marks:
+            more = itertools.takewhile(lambda each: each[1].startswith("    "), lines)
+            found[-1] = found[-1]._replace(printed=(line, *(text for _, text in more)))
         elif _COMMAND.match(line):
             more = itertools.takewhile(lambda each: each[1].startswith("    "), lines)
-            yield Block(page, number, "\n".join(text[4:] for text in (line, *(text for _, text in more))), marks)
+            commands = "\n".join(text[4:] for text in (line, *(text for _, text in more)))
+            found.append(Block(page, number, commands, marks))
         if line:
             marks = []
+    return found
 
 
 ALL = [block for page in PAGES for block in blocks(page)]
+
+
+def _words(line: str) -> tuple[str, ...]:
+    """A line without its spaces: columns are as wide as what else is in them."""
+    return tuple(line.split())
 
 
 def run(block: Block, folder: Path, timeout: int = 300) -> None:
@@ -101,3 +117,6 @@ def run(block: Block, folder: Path, timeout: int = 300) -> None:
     )
     where = f"{block.page.relative_to(ROOT)}:{block.line}"
     assert done.returncode == 0, f"{where}\n{block.commands}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    printed = {_words(line) for line in done.stdout.splitlines()} | {("...",)}
+    missing = [line for line in block.printed if _words(line) not in printed]
+    assert not missing, "\n".join([where, block.commands, "does not print", *missing, "but", done.stdout[:2000]])

@@ -97,6 +97,19 @@ def test_what_fails_in_a_block_fails(tmp_path: Path) -> None:
         documents.run(block._replace(commands="exec sleep 60"), tmp_path, timeout=1)
 
 
+def test_what_a_document_says_that_a_block_prints_is_what_it_prints(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "    airloom list bearers\n\nSaid of it:\n\n<!-- printed -->\n\n    one   1.5\n    ...\n\n    two\n"
+    )
+    (block,) = documents.blocks(page)
+    assert block.printed == ("    one   1.5", "    ...")
+    block = block._replace(page=documents.PAGES[0], commands="echo zero; echo 'one 1.5'")
+    documents.run(block, tmp_path)
+    with pytest.raises(AssertionError, match=r"does not print\n +one +1\.5\n"):
+        documents.run(block._replace(commands="echo one 1.6"), tmp_path)
+
+
 def test_what_is_said_of_commands_in_documents_is_known() -> None:
     known = {"not run", "before", "needs", "laboratory", "slow"}
     assert {mark for block in documents.ALL for mark, _ in block.marks} <= known
