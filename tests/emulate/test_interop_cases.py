@@ -120,6 +120,15 @@ def test_a_rebound_client_is_found_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert len({path.split()[0] for path, _ in traces(case)[1].paths()}) == 2
 
 
+def test_a_client_does_not_move_during_its_handshake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = f"rebind {WIRE} --first-rebind=1s --rebind-freq=5s"
+    assert results(played("-t", "handshake", "--scenario", words)) == {"handshake": "succeeded"}
+    octets = Path("out/aioquic_aioquic/handshake/sim/trace_node_left.pcap").read_bytes()
+    # The second of the first packet, since the run began.
+    assert int.from_bytes(octets[24:28], "little") >= 1
+
+
 def test_an_endpoint_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     roles = (f'[{role}]\ncommand = ["sh", "-c", "exit {code}"]\n' for role, code in (("client", 3), ("server", 5)))

@@ -51,9 +51,9 @@ def test_a_black_hole_swallows_everything() -> None:
 def test_rebinding_changes_ports_and_if_asked_addresses() -> None:
     words = parse(f"rebind {WIRE} --first-rebind=1s --rebind-freq=5s --rebind-addr")
     assert words.link["faults"] == {"nat": {"first": "1000000000ns", "every": "5000000000ns", "address": True}}
-    assert parse(f"rebind {WIRE} --first-rebind=2").link["faults"] == {
-        "nat": {"first": "2000000000ns", "address": False}
-    }
+    once = parse(f"rebind {WIRE} --first-rebind=2")
+    assert once.link["faults"] == {"nat": {"first": "2000000000ns", "address": False}}
+    assert (words.moves_s, once.moves_s) == (1, 0)
 
 
 @pytest.mark.parametrize(

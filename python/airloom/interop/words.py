@@ -39,6 +39,8 @@ class Words(NamedTuple):
     congestion: str = "newreno"
     #: Rate in bit/s of a flow of UDP that competes.
     cross_rate: int = 0
+    #: Seconds after which the client's address changes first, if it changes again and again; 0: it does not.
+    moves_s: float = 0
 
 
 def _rate(text: str) -> int:
@@ -212,6 +214,7 @@ def _meaning(name: str, given: dict[str, Any]) -> Words:
                 nat["every"] = _seconds(given["rebind-freq"])
             # At the server's side: what is under way to it comes from the new address already.
             link["faults"] = {"nat": {**nat, "address": given.get("rebind-addr", False)}}
+            return Words(name, link, moves_s=given["first-rebind"] if "every" in nat else 0)
         case "tcp-cross-traffic":
             return Words(name, link, cross="tcp", congestion=given.get("congestion", "newreno"))
         case "udp-cross-traffic":
