@@ -16,7 +16,7 @@ import pytest
 from airloom.browsing import Browsed, browse
 from airloom.errors import UsageError
 from tests.cli.shell import airloom
-from tests.proxies.running import Server, server
+from tests.proxies.running import Server
 
 SET = {
     "format": "airloom page set 1",
@@ -53,7 +53,7 @@ class Requests:
 @contextmanager
 def asked(hold: int = 1) -> Iterator[tuple[Requests, Server]]:
     requests = Requests(hold)
-    with server(requests.serve) as running:
+    with Server(requests.serve) as running:
         yield requests, running
 
 
@@ -121,7 +121,7 @@ def test_a_server_that_says_nothing_is_left_when_told_so_or_when_time_is_up() ->
         connection.recv(65_536)
         connection.recv(65_536)
 
-    with server(silent) as running:
+    with Server(silent) as running:
         url = f"http://127.0.0.1:{running.port}/"
         done = airloom("browse", url, "--timeout", "0.3")
         assert done.code == 4

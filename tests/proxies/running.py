@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from airloom.closing import Closing
 from tests.cli.shell import serves
 
 # Both ends of thousands of connections are in the process of the tests.
@@ -47,7 +48,7 @@ def serving(what: str, *words: str) -> Iterator[Proxy]:
         yield Proxy(found[1], int(found[2]), found[3], process)
 
 
-class Server:
+class Server(Closing):
     """Answers each connection by `serve(connection)`, in a thread of its own."""
 
     def __init__(self, serve: Callable[[socket.socket], None]) -> None:
@@ -77,16 +78,6 @@ class Server:
         # A peer may have had enough.
         with connection, suppress(OSError):
             self._serve(connection)
-
-
-@contextmanager
-def server(serve: Callable[[socket.socket], None]) -> Iterator[Server]:
-    """A server for the time of a test."""
-    running = Server(serve)
-    try:
-        yield running
-    finally:
-        running.close()
 
 
 def connect(address: tuple[str, int]) -> socket.socket:

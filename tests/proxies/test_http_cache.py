@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.shell import airloom
 from tests.conftest import needs, until
-from tests.proxies.running import Proxy, Server, connect, receive, reset, server, serving, stop
+from tests.proxies.running import Proxy, Server, connect, receive, reset, serving, stop
 
 Answer = Callable[[socket.socket, str, bytes], None]
 
@@ -54,7 +54,7 @@ def between(answer: Answer, *words: str) -> Iterator[tuple[Proxy, Server]]:
             answer(connection, path, head)
 
     with ExitStack() as stack:
-        origin = stack.enter_context(server(serve))
+        origin = stack.enter_context(Server(serve))
         proxy = stack.enter_context(serving("http-cache", "--allow-origin", "127.0.0.1", "--no-log", *words))
         yield proxy, origin
 
@@ -120,7 +120,7 @@ def test_curl_goes_through_a_tunnel() -> None:
         for path, head in heads(connection):
             serve(connection, path, head)
 
-    with server(serve_all) as origin:
+    with Server(serve_all) as origin:
         words = ("--allow-origin", "127.0.0.1", "--no-log", "--set", f"connect_ports=[{origin.port}]")
         with serving("http-cache", *words) as proxy:
             command = [curl, "-sS", "-p", "-x", f"http://{proxy.host}:{proxy.port}"]

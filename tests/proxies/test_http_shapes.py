@@ -14,7 +14,7 @@ from airloom.validate.http_shapes import Found, chosen, judge_all, proxies
 from airloom.validate.http_shapes.strict import Ambiguous, Incomplete, requests, responses
 from tests.cli.shell import airloom
 from tests.conftest import needs
-from tests.proxies.running import connect, server
+from tests.proxies.running import Server, connect
 
 
 def faults(found: list[Found], name: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ def test_a_proxy_that_passes_everything_on_is_not_safe() -> None:
             threading.Thread(target=relay, args=(client, origin), daemon=True).start()
             relay(origin, client)
 
-    with server(pass_on) as naive:
+    with Server(pass_on) as naive:
         shapes = [shape for shape in chosen() if "kB" not in shape[1].name]
         found = faults(judge_all(shapes, {"naive": naive.port}), "naive")
     assert "transfer coding" in found["length and chunked"]

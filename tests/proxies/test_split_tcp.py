@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli.shell import airloom
 from tests.conftest import needs
-from tests.proxies.running import connect, receive, reset, server, serving, stop
+from tests.proxies.running import Server, connect, receive, reset, serving, stop
 
 
 def echo(connection: socket.socket) -> None:
@@ -27,7 +27,7 @@ def echo(connection: socket.socket) -> None:
 
 def test_octets_and_half_closed_connections_pass(tmp_path: Path) -> None:
     said = random.Random(1).randbytes(3_000_000)
-    with server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
+    with Server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
         with connect(proxy.address) as client:
 
             def send() -> None:
@@ -82,7 +82,7 @@ def test_a_reset_is_passed_on_both_ways() -> None:
             heard.set()
         return None
 
-    with server(listen) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
+    with Server(listen) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
         with connect(proxy.address) as client:
             client.sendall(b"reset me")
             with pytest.raises(ConnectionResetError):
@@ -114,7 +114,7 @@ def test_what_the_client_does_not_take_is_not_read_from_the_server() -> None:
             sent.append(connection.send(bytes(10_000)))
 
     with (
-        server(pour) as origin,
+        Server(pour) as origin,
         serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy,
         connect(proxy.address) as client,
     ):
@@ -131,7 +131,7 @@ def test_what_the_client_does_not_take_is_not_read_from_the_server() -> None:
 
 
 def test_pairs_on_which_nothing_moves_end() -> None:
-    with server(receive_and_forget) as origin:
+    with Server(receive_and_forget) as origin:
         words = ("--to", f"127.0.0.1:{origin.port}", "--set", "idle=300ms")
         with serving("split-tcp", *words) as proxy, connect(proxy.address) as client:
             with pytest.raises(ConnectionResetError):
@@ -145,7 +145,7 @@ def receive_and_forget(connection: socket.socket) -> None:
 
 
 def test_a_thousand_idle_pairs_are_small_and_hinder_nobody() -> None:
-    with server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
+    with Server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
         before = memory(proxy.process.pid)
         clients = [connect(proxy.address) for _ in range(1000)]
         try:
@@ -167,7 +167,7 @@ def memory(pid: int) -> int:
 
 
 def test_who_may_come_and_where_it_leads() -> None:
-    with server(echo) as origin:
+    with Server(echo) as origin:
         words = ("--to", f"127.0.0.1:{origin.port}", "--allow-client", "127.0.0.2", "--allow-client", "10.0.0.0/8")
         with serving("split-tcp", *words) as proxy:
             # An end is as good as a reset.
@@ -197,7 +197,7 @@ def test_who_may_come_and_where_it_leads() -> None:
 
 
 def test_it_stops_when_told_to_and_lets_what_is_under_way_end() -> None:
-    with server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}", "--grace", "60") as proxy:
+    with Server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}", "--grace", "60") as proxy:
         with connect(proxy.address) as client:
             client.sendall(b"one ")
             while proxy.number('airloom_split_tcp_octets_total{direction="up"}') < 4:

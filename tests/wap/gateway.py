@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from airloom.closing import Closing
 from tests.cli.shell import serves
 
 #: A web page, for the conversion.
@@ -62,7 +63,7 @@ def _whole(body: bytes, kind: str, *fields: str) -> bytes:
     return _head("200 OK", f"Content-Type: {kind}", f"Content-Length: {len(body)}", "Connection: close", *fields) + body
 
 
-class Liar:
+class Liar(Closing):
     """An origin: `/short`, `/endless` and the like are lies, `/page` and `/size/N` are not."""
 
     def __init__(self) -> None:

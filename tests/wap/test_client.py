@@ -91,8 +91,7 @@ def test_a_document_may_come_through_a_pipe(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_stops_a_request_and_the_browser_asks_on() -> None:
-    with serving("--allow-origin", "127.0.0.1") as gateway:
-        origin = Liar()
+    with serving("--allow-origin", "127.0.0.1") as gateway, Liar() as origin:
         command = [sys.executable, "-m", "airloom", "wap", "browse", f"{origin.url}/page", "--gateway", gateway.session]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as program:
@@ -104,7 +103,6 @@ def test_ctrl_c_stops_a_request_and_the_browser_asks_on() -> None:
             # Longer than the program takes to raise a signal again that got lost.
             time.sleep(0.6)
             out, err = program.communicate("v\nq\n", timeout=60)
-        origin.close()
     assert f"! {origin.url}/silent: stopped" in out
     assert "  no variables" in out
     assert (err, program.returncode) == ("", 0)

@@ -27,9 +27,8 @@ NO_NAME = "x" * 64
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[Liar]:
-    liar = Liar()
-    yield liar
-    liar.close()
+    with Liar() as liar:
+        yield liar
 
 
 @pytest.fixture(scope="module")

@@ -171,12 +171,8 @@ def test_what_cannot_be_pushed_has_its_code(gateway: Gateway, initiator: Initiat
 
 @pytest.mark.parametrize(("path", "what"), [("no-http", "no HTTP"), ("page", "no PAP"), ("endless", "no PAP")])
 def test_whoever_does_not_speak_pap_is_named(path: str, what: str) -> None:
-    liar = Liar()
-    try:
-        with pytest.raises(PapError, match=f"what {liar.url}/{path} answered is {what}"):
-            Initiator(f"{liar.url}/{path}").status("x")
-    finally:
-        liar.close()
+    with Liar() as liar, pytest.raises(PapError, match=f"what {liar.url}/{path} answered is {what}"):
+        Initiator(f"{liar.url}/{path}").status("x")
 
 
 class Told(BaseHTTPRequestHandler):

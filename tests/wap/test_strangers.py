@@ -30,9 +30,8 @@ you won\r
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[Liar]:
-    liar = Liar()
-    yield liar
-    liar.close()
+    with Liar() as liar:
+        yield liar
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,14 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from fnmatch import fnmatch
 from itertools import groupby
 from typing import NamedTuple
 
+from airloom.closing import Closing
 from airloom.errors import UsageError
 from airloom.validate.http_shapes.shapes import REQUESTS, RESPONSES, Shape
 from airloom.validate.http_shapes.strict import Ambiguous, Incomplete, Message, requests, responses
@@ -88,7 +89,7 @@ def judge(one: tuple[str, Shape], proxies: dict[str, int]) -> Found:
 
 def request(shape: Shape, proxy: int) -> Seen:
     """A client sends it."""
-    with _origin(_OK) as origin:
+    with _Origin(_OK) as origin:
         host = f"127.0.0.1:{origin.port}"
         octets = shape.octets.replace("{url}", f"http://{host}/").replace("{host}", host).encode("latin-1")
         heard = _ask(proxy, octets)
@@ -115,7 +116,7 @@ def request(shape: Shape, proxy: int) -> Seen:
 
 def response(shape: Shape, proxy: int) -> Seen:
     """An origin answers with it."""
-    with _origin(shape.octets.encode("latin-1")) as origin:
+    with _Origin(shape.octets.encode("latin-1")) as origin:
         ask = f"GET http://127.0.0.1:{origin.port}/{{}} HTTP/1.1\r\nHost: 127.0.0.1:{origin.port}\r\n\r\n"
         heard = _ask(proxy, ask.format("first").encode())
         another = _ask(proxy, ask.format("second").encode())
@@ -142,7 +143,7 @@ def response(shape: Shape, proxy: int) -> Seen:
 _OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\nok"
 
 
-class _Origin:
+class _Origin(Closing):
     """Notes every octet of each connection, and answers each request: the first one with `first`."""
 
     def __init__(self, first: bytes) -> None:
@@ -200,15 +201,6 @@ def _whole(octets: bytes) -> int:
     except Ambiguous:
         count += 1
     return count
-
-
-@contextmanager
-def _origin(first: bytes) -> Iterator[_Origin]:
-    running = _Origin(first)
-    try:
-        yield running
-    finally:
-        running.close()
 
 
 def _ask(proxy: int, octets: bytes) -> bytes:
