@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
+from airloom.errors import AirloomError
+
 Method = Literal["unconfirmed", "confirmed", "preferconfirmed"]
 
 #: Codes of answers that say that all is well: done, and accepted for processing.
@@ -31,7 +33,7 @@ _HEAD = (
 )
 
 
-class PapError(Exception):
+class PapError(AirloomError):
     """The gateway cannot be reached, or what it said is no PAP."""
 
 

@@ -13,9 +13,9 @@ import typer
 from airloom.cli import common, signals
 from airloom.cli.terminal import emit, print_json, say
 from airloom.cli.wap.requests import pairs_of
-from airloom.errors import RunError, UsageError
+from airloom.errors import UsageError
 from airloom.wap import PUSH_PORT, Push
-from airloom.wap.pap import Answer, Initiator, Method, PapError
+from airloom.wap.pap import Answer, Initiator, Method
 from airloom.wap.receiver import Receiver
 from airloom.wap.service import (
     INDICATION_ACTIONS,
@@ -100,17 +100,12 @@ def push(
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
-    except PapError as error:
-        raise RunError(str(error)) from None
     return _say(answer, as_json)
 
 
 def push_status(push_id: Name, gateway: To, as_json: common.Json = False) -> int:
     """What became of a push."""
-    try:
-        status = _initiator(gateway).status(push_id)
-    except PapError as error:
-        raise RunError(str(error)) from None
+    status = _initiator(gateway).status(push_id)
     if as_json:
         print_json(status._asdict())
     else:
@@ -120,11 +115,7 @@ def push_status(push_id: Name, gateway: To, as_json: common.Json = False) -> int
 
 def push_cancel(push_id: Name, gateway: To, as_json: common.Json = False) -> int:
     """Take a push back that waits."""
-    try:
-        answer = _initiator(gateway).cancel(push_id)
-    except PapError as error:
-        raise RunError(str(error)) from None
-    return _say(answer, as_json)
+    return _say(_initiator(gateway).cancel(push_id), as_json)
 
 
 def _initiator(gateway: str) -> Initiator:
