@@ -33,11 +33,13 @@ def build(folder: Path | str, out: Path | str | None = None) -> Path:
 
 def _text(place: Path, target: Path) -> str:
     if (place / "run.json").is_file():
-        from airloom.report.run import page_text as of_run
+        from airloom.report.run import document as of_run
+        from airloom.run import Run
 
-        return of_run(place, target)
+        return of_run(Run(place), target)
     if (place / "sweep.json").is_file():
-        from airloom.report.sweep import page_text as of_sweep
+        from airloom.report.sweep import document as of_sweep
+        from airloom.sweep import SweepResults
 
-        return of_sweep(place, target)
+        return of_sweep(SweepResults(place), target)
     raise UsageError(f"{place} is neither a run nor a sweep: it has no run.json and no sweep.json")

@@ -65,11 +65,6 @@ def document(run: Run, target: Path) -> str:
     return page.document(f"{run.manifest['name']}, seed {run.manifest['seed']}", _intro(run), sections, data)
 
 
-def page_text(place: Path, target: Path) -> str:
-    """The report of a run folder."""
-    return document(Run(place), target)
-
-
 def _intro(run: Run) -> str:
     manifest = run.manifest
     scenario = manifest["scenario"]

@@ -39,13 +39,6 @@ _FILES = (
 )
 
 
-def page_text(place: Path, target: Path) -> str:
-    """The report of a sweep's folder, as it will stand at `target`."""
-    from airloom.sweep import SweepResults
-
-    return document(SweepResults(place), target)
-
-
 def document(results: SweepResults, target: Path) -> str:
     """The report of an opened sweep, as it will stand at `target`."""
     measures = _measures(results)
