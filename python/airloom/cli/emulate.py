@@ -176,13 +176,9 @@ def _label(scenario: Scenario) -> str:
 
 def _rates(ways: list[str]) -> str:
     """`384/64 kbit/s` of two rates, down before up."""
-    split = [re.fullmatch(r"([0-9.]+)(\D+)", way) for way in ways]
-    if len(split) == 2 and all(split) and len({m[2] for m in split if m}) == 1:
-        down, up = split
-        assert down
-        assert up
-        return f"{down[1]}/{up[1]} {down[2]}"
-    return " / ".join(f"{m[1]} {m[2]}" if m else way for m, way in zip(split, ways, strict=True))
+    if both := re.fullmatch(r"([0-9.]+)(\D+)/([0-9.]+)\2", "/".join(ways)):
+        return f"{both[1]}/{both[3]} {both[2]}"
+    return " / ".join(re.sub(r"^([0-9.]+)(\D+)$", r"\1 \2", way) for way in ways)
 
 
 def _shell(scenario: Scenario, label: str) -> list[str]:
