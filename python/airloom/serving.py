@@ -218,7 +218,7 @@ class _Wsgi(WSGIRequestHandler):
         if len(self.raw_requestline) > 65536:
             self.send_error(414)
         elif self.parse_request():
-            handler = _WsgiAnswer(self.rfile, self.wfile, self.get_stderr(), self.get_environ())  # type: ignore[arg-type]
+            handler = ServerHandler(self.rfile, self.wfile, self.get_stderr(), self.get_environ())  # type: ignore[arg-type]
             handler.request_handler = self  # type: ignore[attr-defined]  # that is where it logs
             handler.run(self._app)
 
@@ -232,10 +232,6 @@ class _Wsgi(WSGIRequestHandler):
             "SCRIPT_NAME": "",
         }
         return dict(super().get_environ())
-
-
-class _WsgiAnswer(ServerHandler):
-    wsgi_multithread = True
 
 
 def _threads(handler: Any, bound: socket.socket) -> _Run:
