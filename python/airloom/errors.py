@@ -28,8 +28,6 @@ class LabError(Unsupported):
 class RunError(AirloomError):
     """The run broke: its numbers are not valid, and nothing was written."""
 
-    exit_code = 4
-
 
 class Interrupted(AirloomError):
     """Stopped by Ctrl-C or a signal; nothing was written and nothing is left behind."""
@@ -39,8 +37,6 @@ class Interrupted(AirloomError):
 
 class CannotWrite(AirloomError):
     """The system lets no result be written there; the message says why, and what to do."""
-
-    exit_code = 4
 
 
 def one_line(error: Exception) -> str:
