@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from airloom.comparison.result import Comparison, FirstDifference, letters
+from airloom.comparison.result import LETTERS, Comparison, FirstDifference
 from airloom.errors import UsageError
 from airloom.fields import did_you_mean
 
@@ -32,8 +32,8 @@ def compare(*paths: Path | str, measures: Sequence[str] = ()) -> Comparison:
     """
     if len(paths) < 2:
         raise UsageError("it takes two results to compare")
-    if len(paths) > len(letters()):
-        raise UsageError(f"at most {len(letters())} results are compared")
+    if len(paths) > len(LETTERS):
+        raise UsageError(f"at most {len(LETTERS)} results are compared")
     places = [Path(path) for path in paths]
     kinds = [_kind(place) for place in places]
     if len(set(kinds)) > 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from airloom.analysis.capture import MOST_ROWS, CaptureAnalysis, analyze
-from airloom.comparison.result import Comparison, FirstDifference, letters, table
+from airloom.comparison.result import LETTERS, Comparison, FirstDifference, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +90,7 @@ class _Pair(NamedTuple):
 
 def compare_captures(places: list[Path]) -> Comparison:
     """Holds captures against the first one: all connections together, then each, those with most data first."""
-    found = {letter: analyze(place, rows=MOST_ROWS) for letter, place in zip(letters(), places, strict=False)}
+    found = {letter: analyze(place, rows=MOST_ROWS) for letter, place in zip(LETTERS, places, strict=False)}
     busiest = {letter: one.busiest() for letter, one in found.items()}
     segments = {letter: _segments(one) for letter, one in found.items()}
     number, side = busiest["A"]

@@ -11,7 +11,7 @@ import polars as pl
 
 from airloom.analysis import quantile_interval
 from airloom.analysis.statistics import difference_of_medians, known
-from airloom.comparison.result import Comparison, difference, letters, table
+from airloom.comparison.result import LETTERS, Comparison, difference, table
 from airloom.errors import UsageError
 from airloom.json_file import read_json
 
@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 def compare_loads(places: list[Path]) -> Comparison:
     """Holds folders of `airloom load` against the first one, load by load."""
-    found = {letter: _loads(place) for letter, place in zip(letters(), places, strict=False)}
+    found = {letter: _loads(place) for letter, place in zip(LETTERS, places, strict=False)}
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     for letter in list(found)[1:]:
@@ -42,7 +42,7 @@ def compare_loads(places: list[Path]) -> Comparison:
         for key, tries in loads.items():
             if failed := [seen["error"] for seen in tries if seen.get("error")]:
                 notes.append(f"{letter}, {key}: {len(failed)} of {len(tries)} not loaded: {failed[0]}")
-    names = {letter: str(place) for letter, place in zip(letters(), places, strict=False)}
+    names = {letter: str(place) for letter, place in zip(LETTERS, places, strict=False)}
     return Comparison("loads", names, table(rows, {"load": pl.String}), notes=notes, draw=partial(_draw, found))
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from airloom.analysis import Interval
 
+#: What results are called.
+LETTERS = string.ascii_uppercase
+
 #: Columns of a comparison's table behind the levels of a sweep.
 COLUMNS = ("measure", "unit", "group", "of", "first", "value", "difference", "low", "high", "seeds", "same")
 
@@ -119,11 +122,6 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({self.kind}, {', '.join(self.names.values())})"
-
-
-def letters() -> str:
-    """What results are called."""
-    return string.ascii_uppercase
 
 
 def table(rows: list[dict[str, Any]], levels: Mapping[str, Any] | None = None) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airloom.comparison.result import Comparison, FirstDifference, letters, settings, table
+from airloom.comparison.result import LETTERS, Comparison, FirstDifference, settings, table
 from airloom.measures import describe
 from airloom.run import Run
 
@@ -21,7 +21,7 @@ _OF_REAL_TIME = ("t_ns", "q_bytes", "seq", "ack", "flow", "pkt_id")
 
 def compare_runs(places: list[Path]) -> Comparison:
     """Holds runs against the first one."""
-    runs = dict(zip(letters(), map(Run, places), strict=False))
+    runs = dict(zip(LETTERS, map(Run, places), strict=False))
     first, *others = runs.items()
     rows = [row for letter, run in others for row in _rows(letter, first[1], run)]
     firsts, notes = [], []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from airloom.analysis import Interval, quantile_interval, summarise
 from airloom.analysis.statistics import difference_of_medians, known
-from airloom.comparison.result import COLUMNS, Comparison, difference, letters, settings, table
+from airloom.comparison.result import COLUMNS, LETTERS, Comparison, difference, settings, table
 from airloom.errors import UsageError
 from airloom.measures import describe
 from airloom.sweep import SweepResults, overview
@@ -33,7 +33,7 @@ _SWEEP = "sweep"
 
 def compare_sweeps(places: list[Path], wanted: Sequence[str]) -> Comparison:
     """Holds sweeps against the first one, at the points that both have."""
-    sweeps = dict(zip(letters(), map(SweepResults, places), strict=False))
+    sweeps = dict(zip(LETTERS, map(SweepResults, places), strict=False))
     first, *others = sweeps.items()
     varied = list(first[1].axes)
     # An axis may be called as a column of comparisons is.
