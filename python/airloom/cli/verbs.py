@@ -31,44 +31,25 @@ class Verb(NamedTuple):
 HEADINGS: dict[str, tuple[Verb, ...]] = {
     "Simulate": (
         Verb("run", "Simulate a scenario in virtual time and write a result folder."),
-        Verb(
-            "sweep",
-            "Simulate a range of conditions with many seeds; the same command again goes on with it.",
-        ),
-        Verb(
-            "pages",
-            "Page sets for http-client: made up, of a HAR file, of a folder; the files of one.",
-        ),
+        Verb("sweep", "Simulate a range of conditions with many seeds; the same command again goes on with it."),
+        Verb("pages", "Page sets for http-client: made up, of a HAR file, of a folder; the files of one."),
     ),
     "Real programs": (
         Verb("emulate", "Run real programs through a scenario, a bearer or a preset, in real time."),
-        Verb(
-            "load",
-            "Load a page in Chromium over modelled links and proxies, side by side in one report.",
-        ),
-        Verb(
-            "browse",
-            "Load pages with airloom's own browser over this machine's TCP.",
-        ),
+        Verb("load", "Load a page in Chromium over modelled links and proxies, side by side in one report."),
+        Verb("browse", "Load pages with airloom's own browser over this machine's TCP."),
         Verb("gateway", "Put the devices on a hotspot or a second port behind a link: phones, consoles."),
         Verb("interop", "The QUIC interop runner's network and cases, between endpoint programs, without containers."),
         Verb("h3", "Fetch files over HTTP/3 from real servers."),
         Verb("wap", "WAP: fetch, browse, push and listen through a gateway; compile documents."),
         Verb("wwp", "Files over WWP, the Wave and Wait Protocol, between real hosts (UDP)."),
-        Verb(
-            "python",
-            "Run a Python script that may enter laboratories, without being root.",
-            passes_on=True,
-        ),
+        Verb("python", "Run a Python script that may enter laboratories, without being root.", passes_on=True),
     ),
     "Look": (
         Verb("report", "Make one HTML file of a run or a sweep, to be opened with or without a network."),
         Verb("compare", "Say what differs between runs, sweeps, loads or captures, and which packet first."),
         Verb("replay", "Simulate a run again with one setting changed, and name the first packet that differs."),
-        Verb(
-            "analyze",
-            "Read a capture or a qlog, ours or a foreign one, and say what TCP or QUIC did.",
-        ),
+        Verb("analyze", "Read a capture or a qlog, ours or a foreign one, and say what TCP or QUIC did."),
         Verb("export", "Write a run for other programs: events of its connections (qlog), secrets of its capture."),
         Verb("energy", "Work out what the mobile's radio spent in a run: joules by state."),
         Verb("monitor", "Print the PIAFS frames of a run as a monitor shows them, with TCP's segments between."),
@@ -83,10 +64,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
         Verb("gate", "Decide rules over links, for CI: pass, fail, or unclear; JUnit and Markdown."),
         Verb("doctor", "Say what this machine allows, and what to install."),
         Verb("shrink", "Find the fewest losses and timeline changes with which a scenario still fails a test."),
-        Verb(
-            "validate",
-            "Compare with the real thing: this machine's kernel, and records of others.",
-        ),
+        Verb("validate", "Compare with the real thing: this machine's kernel, and records of others."),
     ),
     "Serve": (Verb("serve", "Serve real clients: the gateways and proxies of the simulated network."),),
     "Research": (Verb("study", "Replicate a paper: make its sweeps, hold every claim against them."),),
