@@ -5,9 +5,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
@@ -182,8 +182,7 @@ def test_a_page_that_fails_or_is_an_error_fails_its_gate(
 ) -> None:
     path = Path("gates.toml")
     path.write_text(PLACE.format(rules=rules))
-    loads = map(page, seen)
-    monkeypatch.setattr("airloom.page_load.load_page", lambda *_, **__: next(loads))
+    monkeypatch.setattr("airloom.page_load.load_page", Mock(side_effect=map(page, seen)))
     done = inside("gate", path)
     assert done.code == code, done.out
     assert says in done.out + done.err
@@ -201,15 +200,7 @@ def test_what_breaks_while_a_gate_is_measured_takes_no_verdict_of_another_with_i
 ) -> None:
     path = gates('"page_load_s.median <= 60"')
     path.write_text(path.read_text() + PLACE.format(rules='"page_load_s.max < 9"'))
-    loads: Iterator[Loaded | AirloomError] = iter([page({}), broken, page({})])
-
-    def load_page(*_: object, **__: object) -> Loaded:
-        found = next(loads)
-        if isinstance(found, Loaded):
-            return found
-        raise found
-
-    monkeypatch.setattr("airloom.page_load.load_page", load_page)
+    monkeypatch.setattr("airloom.page_load.load_page", Mock(side_effect=[page({}), broken, page({})]))
     done = inside("gate", path, "--junit", "j.xml")
     assert done.code == code, done.out + done.err
     assert says in done.err + Path("j.xml").read_text()
@@ -243,14 +234,10 @@ def test_a_wrong_link_or_key_of_any_gate_is_said_before_one_is_measured(
 def test_keys_of_a_page_are_those_of_its_load(monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path("gates.toml")
     path.write_text(PLACE.format(rules='"page_load_s.max < 9"') + 'set = { "links.radio.delay" = "200ms" }\n')
-    given: list[object] = []
-
-    def load_page(*_: object, overrides: object, **__: object) -> Loaded:
-        given.append(overrides)
-        return page({})
-
+    load_page = Mock(return_value=page({}))
     monkeypatch.setattr("airloom.page_load.load_page", load_page)
     assert inside("gate", path).code == 0
+    given = [call.kwargs["overrides"] for call in load_page.call_args_list]
     assert given == [{"links.radio.delay": "200ms"}] * 3
 
 
@@ -276,15 +263,7 @@ def two_gates(monkeypatch: pytest.MonkeyPatch, *broken: AirloomError) -> Path:
     """`page` in virtual time, and `start`, whose loads of a page come through; those after the third break."""
     path = gates('"page_load_s.median <= 60"')
     path.write_text(path.read_text() + PLACE.format(rules='"page_load_s.max < 9"'))
-    loads: Iterator[Loaded | AirloomError] = iter([*[page({})] * 3, *broken])
-
-    def load_page(*_: object, **__: object) -> Loaded:
-        found = next(loads)
-        if isinstance(found, Loaded):
-            return found
-        raise found
-
-    monkeypatch.setattr("airloom.page_load.load_page", load_page)
+    monkeypatch.setattr("airloom.page_load.load_page", Mock(side_effect=[*[page({})] * 3, *broken]))
     return path
 
 
