@@ -6,7 +6,6 @@ import random
 import socket
 import threading
 from collections.abc import Callable
-from types import TracebackType
 
 
 class Relay:
@@ -57,9 +56,7 @@ class Relay:
             thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopped.set()
         for thread in self._threads:
             thread.join()
