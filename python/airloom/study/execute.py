@@ -75,12 +75,9 @@ def run(
     """Makes the runs that are not there yet, in `place`, one folder per sweep. Real time does not go to a cluster."""
     before = 0
     for name, sweep in sweeps.items():
-        if not sweep.real_time:
-            sweep.run(out=place / name, force=force, workers=workers, on=on, progress=_after(before, progress))
-        else:
-            cores = len(os.sched_getaffinity(0))
-            few = min(workers or cores, cores)
-            sweep.run(out=place / name, force=force, workers=few, progress=_after(before, progress))
+        cores = len(os.sched_getaffinity(0))
+        few, there = (min(workers or cores, cores), None) if sweep.real_time else (workers, on)
+        sweep.run(out=place / name, force=force, workers=few, on=there, progress=_after(before, progress))
         before += size({name: sweep})
 
 
