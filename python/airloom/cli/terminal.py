@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from airloom.closing import Closing
 from airloom.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -212,8 +213,11 @@ def interruptible(left: str | Callable[[], str] = "nothing was written") -> Iter
         raise
 
 
-class _Bar:
-    """Progress on stderr: a bar on a terminal, a line now and then elsewhere; of work that has taken a while only."""
+class _Bar(Closing):
+    """Progress on stderr: a bar on a terminal, a line now and then elsewhere; of work that has taken a while only.
+
+    With `--quiet` there is none.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -226,6 +230,8 @@ class _Bar:
 
     def update(self, completed: int | None, total: int | None, text: str, left_s: float | None = None) -> None:
         """How far it is, and how long the rest may take. With the first call the waiting begins."""
+        if Manners.quiet:
+            return
         self._done, self._text = (completed, total), text
         self._ends = None if left_s is None else time.monotonic() + left_s
         if self._thread is None:
@@ -234,7 +240,7 @@ class _Bar:
             self._thread = threading.Thread(target=show, name="airloom-progress", daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Takes the bar away."""
         self._stopped.set()
         if self._thread is not None:
@@ -270,35 +276,24 @@ class _Bar:
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[_Bar | None]:
-    bar = None if Manners.quiet else _Bar(what)
-    try:
-        yield bar
-    finally:
-        if bar:
-            bar.stop()
-
-
-@contextmanager
 def progress(what: str) -> Iterator[Callable[[int], None]]:
     """Shows model time while something runs, if it takes long."""
-    with _bar(what) as bar:
-        yield lambda t_ns: bar.update(None, None, f"{t_ns / 1e9:.1f} s of model time") if bar else None
+    with _Bar(what) as bar:
+        yield lambda t_ns: bar.update(None, None, f"{t_ns / 1e9:.1f} s of model time")
 
 
 @contextmanager
 def runs_bar(what: str) -> Iterator[Callable[[State], None] | None]:
     """Shows how many runs of a sweep are done, at which rate, and how long the rest takes."""
-    with _bar(what) as bar:
+    with _Bar(what) as bar:
 
         def show(state: State) -> None:
             # The bar has a thread only from here on: until there is one a sweep can copy this process.
-            assert bar
             failed = f", {state.failed} failed" if state.failed else ""
             text = f"{state.done}/{state.total} runs{failed}, {state.rate:.3g}/s"
             bar.update(state.done, state.total, text, state.left_s if state.rate else None)
 
-        yield show if bar else None
+        yield None if Manners.quiet else show
 
 
 @contextmanager
@@ -309,12 +304,10 @@ def steps(what: str, total: int) -> Iterator[Callable[..., None]]:
     is done.
     """
     start: tuple[float, float] | None = None
-    with _bar(what) as bar:
+    with _Bar(what) as bar:
 
         def show(done: int, share: float | None = None) -> None:
             nonlocal start
-            if bar is None:
-                return
             now, share = time.monotonic(), done / max(total, 1) if share is None else share
             # What was there already took no time.
             start = start or (now, share)
@@ -328,9 +321,8 @@ def steps(what: str, total: int) -> Iterator[Callable[..., None]]:
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Shows that something goes on of which nobody knows how long it takes."""
-    with _bar(what) as bar:
-        if bar:
-            bar.update(None, None, "")
+    with _Bar(what) as bar:
+        bar.update(None, None, "")
         yield
 
 
