@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,9 +53,7 @@ def between(answer: Answer, *words: str) -> Iterator[tuple[Proxy, Server]]:
         for path, head in heads(connection):
             answer(connection, path, head)
 
-    with ExitStack() as stack:
-        origin = stack.enter_context(Server(serve))
-        proxy = stack.enter_context(serving("http-cache", "--allow-origin", "127.0.0.1", "--no-log", *words))
+    with Server(serve) as origin, serving("http-cache", "--allow-origin", "127.0.0.1", "--no-log", *words) as proxy:
         yield proxy, origin
 
 
