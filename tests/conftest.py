@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from airloom.programs import path_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,7 +52,7 @@ def wire(tmp_path: Path) -> Path:
 
 def needs(program: str) -> str:
     """The path of a peer; the test is skipped, with the reason, where it is missing."""
-    path = shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    path = path_of(program)
     if path is None:
         pytest.skip(f"{program} is not installed: tools/peers test")
     return path
