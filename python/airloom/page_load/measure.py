@@ -232,10 +232,6 @@ def wait_for(laboratory: airloom.Lab, host: str, *port: str) -> None:
     Raises `RunError` if it does not.
     """
     try:
-        done = laboratory.run(
-            interpreter.python("-c", _WAIT, *port), host=host, timeout=90, capture_output=True, text=True
-        )
-    except subprocess.TimeoutExpired:
+        laboratory.run(interpreter.python("-c", _WAIT, *port), host=host, timeout=90, capture_output=True, check=True)
+    except subprocess.SubprocessError:
         raise RunError(f"the program in {host} does not open port {' '.join(port)}") from None
-    if done.returncode != 0:
-        raise RunError(f"the program in {host} does not open port {' '.join(port)}")
