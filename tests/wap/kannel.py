@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +21,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
+
+from airloom.programs import path_of
 
 CONFIGURATION = """\
 group = core
@@ -138,7 +139,6 @@ def main(address: str, folder: Path) -> None:
     """Runs the gateway and the origin until a signal comes."""
     address = socket.gethostbyname(address)
     folder.mkdir(parents=True, exist_ok=True)
-    places = ":/usr/sbin:/sbin"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     origin = ThreadingHTTPServer((address, 0), Origin)
     threading.Thread(target=origin.serve_forever, daemon=True).start()
@@ -148,7 +148,7 @@ def main(address: str, folder: Path) -> None:
     programs: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, ready: Callable[[], bool]) -> None:
-        found = shutil.which(name) or shutil.which(name, path=places) or name
+        found = path_of(name) or name
         with (folder / f"{name}.out").open("wb") as out:
             programs.append(subprocess.Popen([found, "-v", "4", settings], stdout=out, stderr=out, cwd=folder))
         _wait(programs[-1], ready, folder)
