@@ -27,16 +27,8 @@ MISTAKES: list[tuple[str, int, str]] = [
         2,
         "--set capcity=1MB: unknown key `capcity` (did you mean `capacity`?); valid: mode, ports, name, ",
     ),
-    (
-        "serve wap-gateway --set wtp.retry_bsae=4s",
-        2,
-        "--set wtp.retry_bsae=4s: wtp: unknown key `retry_bsae` (did",
-    ),
-    (
-        "serve http-cache --set capacity=lots",
-        2,
-        "--set capacity=lots: `lots` is not a number with a unit",
-    ),
+    ("serve wap-gateway --set wtp.retry_bsae=4s", 2, "--set wtp.retry_bsae=4s: wtp: unknown key `retry_bsae` (did"),
+    ("serve http-cache --set capacity=lots", 2, "--set capacity=lots: `lots` is not a number with a unit"),
     ("serve split-tcp --to 127.0.0.1:80 --set idel=1s", 2, "--set idel=1s: unknown key `idel` (did you mean `idle`?)"),
     ("browse http://x/ --set objcts=3", 2, "--set objcts=3: unknown key `objcts` (did you mean `objects`?)"),
     ("serve http-cache --listen nonsense", 2, "--listen nonsense: expected ADDRESS:PORT, such as 127.0.0.1:8080"),

@@ -53,14 +53,8 @@ def listed(values: list[str]) -> list[int]:
     ("tls", "handshake"),
     [
         ("tls = {}", [CLIENT_HELLO, SERVER_HELLO]),
-        (
-            'tls = { version = "1.2" }',
-            [CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, SERVER_KEY, DONE, CLIENT_KEY, TICKET],
-        ),
-        (
-            'tls = { version = "1.2", sizes = "2004" }',
-            [CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, DONE, CLIENT_KEY],
-        ),
+        ('tls = { version = "1.2" }', [CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, SERVER_KEY, DONE, CLIENT_KEY, TICKET]),
+        ('tls = { version = "1.2", sizes = "2004" }', [CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, DONE, CLIENT_KEY]),
         ('tls = { sizes = "post-quantum", cipher = "chacha20" }', [CLIENT_HELLO, SERVER_HELLO]),
     ],
 )

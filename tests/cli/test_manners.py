@@ -82,13 +82,7 @@ def test_scenario_errors_name_file_line_and_choices(wire: Path) -> None:
 
 
 def test_json_is_one_document_and_nothing_else(wire: Path) -> None:
-    for arguments in (
-        ["run", wire],
-        ["check", wire],
-        ["list"],
-        ["list", "bearers"],
-        ["list", "bearers", "wireline"],
-    ):
+    for arguments in (["run", wire], ["check", wire], ["list"], ["list", "bearers"], ["list", "bearers", "wireline"]):
         done = inside(*arguments, "--json")
         assert done.code == 0
         json.loads(done.out)

@@ -8,9 +8,7 @@ from airloom.cli import common
 from airloom.cli.terminal import interruptible, print_json, print_table, say, steps, verdict_follows
 
 
-def doctor(
-    as_json: common.Json = False,
-) -> None:
+def doctor(as_json: common.Json = False) -> None:
     """Looks at rights, devices and programs, and measures; exit code 3 if emulation is not possible here."""
     from airloom.doctor import MEASUREMENTS, examine, measure
 

@@ -48,10 +48,7 @@ def emulate(
     ] = None,
     outside: Annotated[
         bool,
-        typer.Option(
-            "--outside",
-            help="Give the laboratory a way to the outside world, behind the far end.",
-        ),
+        typer.Option("--outside", help="Give the laboratory a way to the outside world, behind the far end."),
     ] = False,
     loopback: Annotated[
         list[str] | None,

@@ -79,16 +79,7 @@ def validate(
     words that it was made of.
     What was measured is kept as it comes: the same command goes on with it.
     """
-    made_by = (
-        _linux_tcp,
-        _linux_lab,
-        _both_clocks,
-        _by_daemons,
-        _by_daemons,
-        _pages,
-        _http_shapes,
-        _interop_sim,
-    )
+    made_by = (_linux_tcp, _linux_lab, _both_clocks, _by_daemons, _by_daemons, _pages, _http_shapes, _interop_sim)
     kinds: dict[str, Callable[[_Asked], list[str]]] = dict(zip(names.COMPARISONS, made_by, strict=True))
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
