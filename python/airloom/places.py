@@ -110,12 +110,15 @@ def check(place: Path, identity: str, *, force: bool = False) -> None:
             pass
 
 
-def clear(place: Path, identity: str) -> None:
-    """Takes away the result in `place`, unless it is the one that `identity` names; call `check` first."""
+def take(place: Path, identity: str, *, force: bool = False) -> None:
+    """Makes `place` a folder for results that follow from `identity`, if it may be (`check`); others in it are gone."""
+    check(place, identity, force=force)
     found = held(place) if place.is_dir() else None
-    if found is not None and found.identity != identity:
-        with creating(place), alone_in(place):
-            shutil.rmtree(place)
+    with creating(place):
+        if found is not None and found.identity != identity:
+            with alone_in(place):
+                shutil.rmtree(place)
+        place.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager

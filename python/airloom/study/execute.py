@@ -37,10 +37,8 @@ def home(study: Study, out: Path | None, *, force: bool = False) -> Path:
         return default_place(study.name)
     # Those that were begun before studies had a manifest have sweeps all the same.
     if not any(out.glob(f"*/*/{MANIFEST}")) or (out / _MANIFEST).exists():
-        places.check(out, study.name, force=force)
-        places.clear(out, study.name)
+        places.take(out, study.name, force=force)
         with places.creating(out):
-            out.mkdir(parents=True, exist_ok=True)
             (out / _MANIFEST).write_text(json.dumps({"study": study.name}) + "\n", encoding="utf-8")
     return out
 

@@ -34,7 +34,6 @@ from airloom import places
 from airloom._core import Done, Part, write_sweep
 from airloom.errors import UsageError
 from airloom.json_file import read_json
-from airloom.places import alone_in, check, clear, creating
 
 #: Version of `sweep.json` and of the tables.
 SCHEMA = 2
@@ -69,11 +68,8 @@ class SweepFolder:
     @contextmanager
     def open(self, manifest: dict[str, Any], *, force: bool = False) -> Iterator[None]:
         """Makes the folder, or goes on with the one of the same sweep; `force`: another result there is replaced."""
-        check(self.place, manifest["sweep_id"], force=force)
-        clear(self.place, manifest["sweep_id"])
-        with creating(self.place):
-            self.place.mkdir(parents=True, exist_ok=True)
-        with alone_in(self.place):
+        places.take(self.place, manifest["sweep_id"], force=force)
+        with places.alone_in(self.place):
             self.tidy()
             if (self.place / "runs.parquet").exists():
                 # Its seeds are those of the tables, until these have others.

@@ -77,10 +77,7 @@ def open_kept(
     said = json.dumps([what, inputs, __version__], sort_keys=True, default=str)
     identity = hashlib.sha256(said.encode()).hexdigest()[:10]
     place = out or _unfinished(what, identity) or places.new_place(what, identity)
-    places.check(place, identity, force=force)
-    places.clear(place, identity)
-    with places.creating(place):
-        place.mkdir(parents=True, exist_ok=True)
+    places.take(place, identity, force=force)
     manifest = {
         "schema": 1,
         "validation_id": identity,
