@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v3::{self, Event, Priority};
-use noq_proto::Dir;
+use noq_proto::{Dir, VarInt};
 use tokio::sync::{Notify, oneshot};
 
 use super::client::{socket, transport};
@@ -218,7 +218,10 @@ fn answers_that_are_equal_come_one_after_another_and_one_that_may_wait_comes_las
             if waits {
                 // By the first octets of an answer the server has given all of both to QUIC.
                 client.until(|client| client.answers.values().any(|answer| answer.octets > 0)).await;
-                client.link().http.reprioritise(one, Priority { urgency: 7, ..Priority::default() });
+                // PRIORITY_UPDATE (RFC 9218, 7.2), on the control stream.
+                let update = [&[0x80, 0x0f, 0x07, 0x00, 4, one as u8][..], b"u=7"].concat();
+                let mut control = client.link().quic.send_stream(VarInt::from_u32(2).into());
+                assert_eq!(control.write(&update), Ok(update.len()));
             }
             client.until(|client| client.whole.len() == 2).await;
             let [(first, by_then), (_, all)] = client.whole[..] else { panic!("{:?}", client.lost) };

@@ -325,19 +325,6 @@ impl Connection {
         }
     }
 
-    /// The stream is to have another priority.
-    pub fn reprioritise(&mut self, stream: u32, priority: Priority) {
-        let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.priority != priority) else {
-            return;
-        };
-        entry.priority = priority;
-        if !self.is_server {
-            let mut payload = stream.to_be_bytes().to_vec();
-            payload.extend_from_slice(priority.text().unwrap_or_default().as_bytes());
-            self.control(kind::PRIORITY_UPDATE, 0, 0, &payload, false);
-        }
-    }
-
     /// Streams that are open or half closed.
     pub fn open_streams(&self) -> usize {
         self.streams.len()

@@ -222,9 +222,10 @@ fn urgent_responses_go_first_and_incremental_ones_share() {
     for priority in wanted {
         two.client.request(&get("/"), priority, true).unwrap();
     }
-    // The first one becomes the most urgent.
-    two.client.reprioritise(1, of(0, false));
     two.run();
+    // The first one becomes the most urgent.
+    let update = frame(frame::kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=0");
+    assert_eq!(hear(&mut two.server, update), (vec![], vec![]));
     for stream in [1, 3, 5, 7, 9] {
         two.server.respond(stream, &ok(None), false);
         two.server.send(stream, [Body::filler(1, 32_768)], true);

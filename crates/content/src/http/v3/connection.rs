@@ -297,7 +297,9 @@ impl Connection {
             let mut payload = Vec::new();
             //= RFC 9114 (5.2): a server says the first request that it does not take, a client the first push.
             varint::emit(if self.is_server { self.next } else { 0 }, &mut payload);
-            self.push_control(kind::GOAWAY, &payload);
+            let stream = self.own[CONTROL].0;
+            self.own[CONTROL].1.push(frame::emit(kind::GOAWAY, &payload));
+            self.note(|| Logged::control(stream?, kind::GOAWAY, &payload, true));
         }
     }
 
@@ -375,27 +377,6 @@ impl Connection {
 
     pub(super) fn act(&mut self, action: Transmit) {
         self.actions.push_back(action);
-    }
-
-    /// The stream is to have another priority.
-    pub fn reprioritise(&mut self, stream: u64, priority: Priority) {
-        let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.priority != priority) else {
-            return;
-        };
-        entry.priority = priority;
-        if !self.is_server {
-            let mut payload = Vec::new();
-            varint::emit(stream, &mut payload);
-            payload.extend_from_slice(priority.text().unwrap_or_default().as_bytes());
-            self.push_control(kind::PRIORITY_UPDATE, &payload);
-        }
-    }
-
-    /// A frame of the control stream behind the settings.
-    fn push_control(&mut self, kind: u64, payload: &[u8]) {
-        let stream = self.own[CONTROL].0;
-        self.own[CONTROL].1.push(frame::emit(kind, payload));
-        self.note(|| Logged::control(stream?, kind, payload, true));
     }
 
     /// How urgent what is sent on this stream is, for a transport that heeds it, too.
