@@ -1,8 +1,9 @@
 //! HTTP/3 on real sockets.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use airloom_drive::h3::{self, Failure, Fetching, Listening, Options, Trust, Wanted, hq};
+use airloom_drive::h3::{self, Failure, Fetching, Options, Trust, Wanted, hq};
 use pyo3::exceptions::{PyConnectionError, PyOSError};
 use pyo3::prelude::*;
 
@@ -29,10 +30,7 @@ pub fn serve_h3(
     let (listen, clients) = served(listen, clients)?;
     let options =
         Options { listen, folder, certificate, fields, clients, connections, grace: seconds(grace_s)? };
-    let tell = |at: Listening| {
-        let text = at.clients.to_string();
-        Python::attach(|py| drop(ready.call1(py, (text,))));
-    };
+    let tell = |at: SocketAddr| Python::attach(|py| drop(ready.call1(py, (at.to_string(),))));
     py.detach(|| h3::serve(&options, tell, lines(log))).map_err(cannot)
 }
 
@@ -92,7 +90,7 @@ pub fn serve_hq(
 ) -> PyResult<()> {
     let (listen, clients) = served(listen, clients)?;
     let options = hq::Options { listen, folder, certificate, clients, retry, chacha20, early };
-    let tell = |at: std::net::SocketAddr| Python::attach(|py| drop(ready.call1(py, (at.to_string(),))));
+    let tell = |at: SocketAddr| Python::attach(|py| drop(ready.call1(py, (at.to_string(),))));
     py.detach(|| hq::serve(&options, tell)).map_err(cannot)
 }
 

@@ -24,5 +24,5 @@ mod tests;
 mod tls;
 
 pub use client::{Failure, Fetched, Fetching, Wanted, get};
-pub use server::{Listening, Options, serve};
+pub use server::{Options, serve};
 pub use tls::Trust;

@@ -46,13 +46,6 @@ pub struct Options {
     pub grace: Duration,
 }
 
-/// Where it listens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listening {
-    /// For clients.
-    pub clients: SocketAddr,
-}
-
 /// Requests of a connection that may be under way.
 const REQUESTS: u32 = 100;
 /// Octets of a request's body that are taken before they were looked at, and of all of a connection.
@@ -88,7 +81,7 @@ fn transport() -> TransportConfig {
 /// [`CannotListen`] if an address is taken or not ours, or a file is not what it should be.
 pub fn serve(
     options: &Options,
-    ready: impl FnOnce(Listening),
+    ready: impl FnOnce(SocketAddr),
     log: impl FnMut(String),
 ) -> Result<(), CannotListen> {
     listening::run(async {
@@ -104,7 +97,7 @@ type Files = BTreeMap<u64, Sending>;
 pub(super) async fn run(
     options: &Options,
     mut asked: impl AsyncFnMut(),
-    ready: impl FnOnce(Listening),
+    ready: impl FnOnce(SocketAddr),
     mut log: impl FnMut(String),
 ) -> Result<(), CannotListen> {
     let cannot = listening::cannot(options.listen);
@@ -120,7 +113,7 @@ pub(super) async fn run(
     let socket = Socket::bind(options.listen, false).map_err(&cannot)?;
     let made = Link::made(v3::Connection::server);
     let mut quic = Quic::new(socket, Some(config), options.connections, qlog, made);
-    ready(Listening { clients: quic.local().map_err(&cannot)? });
+    ready(quic.local().map_err(&cannot)?);
     let mut sending: BTreeMap<usize, Files> = BTreeMap::new();
     let mut end = None;
     loop {

@@ -137,7 +137,7 @@ fn serving(folder: &Temporary, client: impl AsyncFnOnce(Client, &Notify)) {
     let stop = Notify::new();
     let (tell, told) = oneshot::channel();
     let ended = listening::run(async {
-        let ready = |at: server::Listening| tell.send(at.clients).unwrap();
+        let ready = |at: SocketAddr| tell.send(at).unwrap();
         let server = server::run(&options, async || stop.notified().await, ready, |_| ());
         let (ended, ()) = tokio::join!(server, async {
             client(Client::new(told.await.unwrap()), &stop).await;
