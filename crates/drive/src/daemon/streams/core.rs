@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::super::clock::Clock;
 use super::super::origins::Origins;
-use super::net::{Net, News};
+use super::net::Net;
 use super::served::{Clients, Options, Served};
 
 /// What tasks share. Nobody holds it while waiting.
@@ -111,21 +111,10 @@ impl<A: Served> Core<A> {
     }
 
     /// Something happened on a socket.
-    pub(super) fn tell(&mut self, socket: SocketId, news: News) -> (Orders, bool) {
-        let event = match news {
-            // How much there is the kernel does not say; at least an octet, or the end.
-            News::Readable => SocketEvent::Readable(1),
-            News::Writable => SocketEvent::Writable,
-            News::Finished => SocketEvent::Finished,
-            News::Closed(why) => {
-                self.net.remove(socket);
-                SocketEvent::Closed(why)
-            }
-        };
-        self.event(socket, event)
-    }
-
-    pub(super) fn event(&mut self, socket: SocketId, event: SocketEvent) -> (Orders, bool) {
+    pub(super) fn tell(&mut self, socket: SocketId, event: SocketEvent) -> (Orders, bool) {
+        if let SocketEvent::Closed(_) = event {
+            self.net.remove(socket);
+        }
         self.call(Some(socket), |app, cx, net| app.handle_event(cx, net, socket, event))
     }
 

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
 use airloom_base::service::{Datagram, WriteError};
-use airloom_base::{Body, CloseReason, Cx, SocketId, Sockets};
+use airloom_base::{Body, CloseReason, Cx, SocketEvent, SocketId, Sockets};
 use bytes::Bytes;
 use socket2::SockRef;
 use tokio::net::TcpStream;
@@ -16,15 +16,6 @@ use super::super::origins::Origins;
 const READ: usize = 64 * 1024;
 /// Reads of one turn: then it is the others' turn.
 const TURN: u32 = 16;
-
-/// What is to be told of a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    Readable,
-    Writable,
-    Finished,
-    Closed(CloseReason),
-}
 
 /// A connection, or the place of one.
 #[derive(Default)]
@@ -169,27 +160,32 @@ impl Net {
     }
 
     /// What is to be told of a socket; `None` once it is gone.
-    pub(super) fn poll_news(&mut self, socket: SocketId, task: &mut Context<'_>) -> Poll<Option<News>> {
+    pub(super) fn poll_news(
+        &mut self,
+        socket: SocketId,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<SocketEvent>> {
         let Some(slot) = self.slot(socket) else { return Poll::Ready(None) };
         let Some(stream) = &slot.stream else { return Poll::Ready(None) };
         if let Some(why) = slot.broken {
-            return Poll::Ready(Some(News::Closed(why)));
+            return Poll::Ready(Some(SocketEvent::Closed(why)));
         }
         if slot.has_ended && !slot.is_end_told {
             slot.is_end_told = true;
-            return Poll::Ready(Some(News::Finished));
+            return Poll::Ready(Some(SocketEvent::Finished));
         }
         if slot.has_ended && slot.has_finished {
-            return Poll::Ready(Some(News::Closed(CloseReason::Finished)));
+            return Poll::Ready(Some(SocketEvent::Closed(CloseReason::Finished)));
         }
         // Errors are met by the read or write that follows.
         if slot.wants_write && stream.poll_write_ready(task).is_ready() {
             slot.wants_write = false;
-            return Poll::Ready(Some(News::Writable));
+            return Poll::Ready(Some(SocketEvent::Writable));
         }
         if slot.wants_read && !slot.has_ended && stream.poll_read_ready(task).is_ready() {
             slot.wants_read = false;
-            return Poll::Ready(Some(News::Readable));
+            // How much there is the kernel does not say; at least an octet, or the end.
+            return Poll::Ready(Some(SocketEvent::Readable(1)));
         }
         if slot.waker.as_ref().is_none_or(|waker| !waker.will_wake(task.waker())) {
             slot.waker = Some(task.waker().clone());

@@ -16,7 +16,7 @@ use tokio::task::spawn_local;
 use super::super::listening::NO_ROOM;
 use super::Served;
 use super::core::{Orders, Shared};
-use super::net::{News, reason};
+use super::net::reason;
 
 /// How long a name may take.
 const LOOKUP: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ pub(super) async fn take<A: Served + 'static>(core: Shared<A>, listener: TcpList
             let mut core = core.borrow_mut();
             let _ = stream.set_nodelay(!core.nagle);
             let socket = core.net.insert(Some(stream));
-            (socket, core.event(socket, SocketEvent::Accepted { at, from }))
+            (socket, core.tell(socket, SocketEvent::Accepted { at, from }))
         };
         carry_out(&core, orders);
         spawn_local(attend(Rc::clone(&core), socket));
@@ -127,9 +127,9 @@ async fn open<A: Served + 'static>(core: Shared<A>, socket: SocketId, to: Socket
                 if !core.net.opened(socket, stream) {
                     return;
                 }
-                core.event(socket, SocketEvent::Opened).0
+                core.tell(socket, SocketEvent::Opened).0
             }
-            Err(why) => core.tell(socket, News::Closed(why)).0,
+            Err(why) => core.tell(socket, SocketEvent::Closed(why)).0,
         }
     };
     carry_out(&core, orders);
