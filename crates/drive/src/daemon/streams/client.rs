@@ -54,7 +54,7 @@ async fn run<A: Served + 'static>(app: A, nagle: bool, patience: Duration) -> io
     core.borrow_mut().records.ask_facts(true, false);
     core.borrow_mut().records.ask_objects(true);
     let end = tokio::time::Instant::now().checked_add(patience);
-    let news = core.borrow().empty();
+    let news = std::rc::Rc::clone(&core.borrow().empty);
     tasks::start(&core);
     let timing = tokio::task::spawn_local(tasks::time(std::rc::Rc::clone(&core)));
     while !core.borrow().app.is_done() {

@@ -3,16 +3,14 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
 
 use airloom_base::{Cx, Instant, Outbox, SocketEvent, SocketId};
 use airloom_proxies::lookup::{Found, Lookup};
 use tokio::sync::Notify;
 
 use super::super::clock::Clock;
-use super::super::origins::Origins;
 use super::net::Net;
-use super::served::{Clients, Options, Served};
+use super::served::{Options, Served};
 
 /// What tasks share. Nobody holds it while waiting.
 pub(super) type Shared<A> = Rc<RefCell<Core<A>>>;
@@ -28,31 +26,25 @@ pub(super) struct Core<A> {
     pub(super) app: A,
     pub(super) net: Net,
     pub(super) clock: Clock,
-    pub(super) clients: Clients,
-    pub(super) origins: Origins,
-    pub(super) is_transparent: bool,
-    pub(super) nagle: bool,
-    pub(super) connect: Duration,
+    pub(super) options: Options,
     pub(super) records: Outbox,
     log: Box<dyn FnMut(String)>,
     /// The moment the timing task waits for.
     armed: Option<Instant>,
     is_stopping: bool,
-    timer: Rc<Notify>,
-    empty: Rc<Notify>,
+    /// Told when the application has become more impatient.
+    pub(super) timer: Rc<Notify>,
+    /// Told when nothing is under way any more, or a client has done what it was started for.
+    pub(super) empty: Rc<Notify>,
 }
 
 impl<A: Served> Core<A> {
     pub(super) fn new(options: &Options, app: A, log: Box<dyn FnMut(String)>) -> Shared<A> {
         Rc::new(RefCell::new(Core {
             app,
-            net: Net::new(options.origins.clone()),
+            net: Net::new(),
             clock: Clock::start(),
-            clients: options.clients.clone(),
-            origins: options.origins.clone(),
-            is_transparent: options.is_transparent,
-            nagle: options.nagle,
-            connect: options.connect,
+            options: options.clone(),
             records: Outbox::default(),
             log,
             armed: None,
@@ -62,19 +54,9 @@ impl<A: Served> Core<A> {
         }))
     }
 
-    /// Told when nothing is under way any more, or a client has done what it was started for.
-    pub(super) fn empty(&self) -> Rc<Notify> {
-        Rc::clone(&self.empty)
-    }
-
     /// Is nothing under way that a daemon would wait for before it stops?
     pub(super) fn is_quiet(&self) -> bool {
         self.net.is_empty() || self.is_stopping && self.app.is_quiet()
-    }
-
-    /// Told when the application has become more impatient.
-    pub(super) fn timer(&self) -> Rc<Notify> {
-        Rc::clone(&self.timer)
     }
 
     /// When to call the application.

@@ -81,7 +81,7 @@ async fn run<A: Served + 'static>(
     let taking = tokio::task::spawn_local(tasks::take(std::rc::Rc::clone(&core), clients));
     let timing = tokio::task::spawn_local(tasks::time(std::rc::Rc::clone(&core)));
     let mut end = None;
-    let empty = core.borrow().empty();
+    let empty = std::rc::Rc::clone(&core.borrow().empty);
     loop {
         if end.is_some() && core.borrow().is_quiet() {
             break;

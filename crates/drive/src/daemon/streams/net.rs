@@ -10,8 +10,6 @@ use bytes::Bytes;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use super::super::origins::Origins;
-
 /// The most that is read at a time.
 const READ: usize = 64 * 1024;
 /// Reads of one turn: then it is the others' turn.
@@ -67,12 +65,11 @@ pub(super) struct Net {
     reads_left: u32,
     /// Where the kernel puts what is read. What is handed on is copied out of it and takes no more than its length.
     block: Box<[u8]>,
-    origins: Origins,
 }
 
 impl Net {
-    pub(super) fn new(origins: Origins) -> Net {
-        Net { reads_left: TURN, block: vec![0; READ].into(), origins, ..Default::default() }
+    pub(super) fn new() -> Net {
+        Net { reads_left: TURN, block: vec![0; READ].into(), ..Default::default() }
     }
 
     /// Is there no connection?
@@ -133,11 +130,6 @@ impl Net {
     /// The next connection that was asked for.
     pub(super) fn poll_asked(&mut self) -> Option<(SocketId, SocketAddr)> {
         self.asked.pop()
-    }
-
-    /// May connections lead there? Names were looked at when they were looked up.
-    pub(super) fn may_connect(&self, to: SocketAddr) -> bool {
-        self.origins.allows("", to.ip())
     }
 
     /// An application is about to be called because of `socket`.

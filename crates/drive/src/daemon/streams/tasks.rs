@@ -51,7 +51,7 @@ pub(super) async fn take<A: Served + 'static>(core: Shared<A>, listener: TcpList
         };
         let (is_transparent, is_allowed) = {
             let core = core.borrow();
-            (core.is_transparent, core.clients.allows(from.ip()))
+            (core.options.is_transparent, core.options.clients.allows(from.ip()))
         };
         let Ok(at) = meant(&stream, is_transparent) else { continue };
         if !is_allowed {
@@ -59,7 +59,7 @@ pub(super) async fn take<A: Served + 'static>(core: Shared<A>, listener: TcpList
         }
         let (socket, (orders, _)) = {
             let mut core = core.borrow_mut();
-            let _ = stream.set_nodelay(!core.nagle);
+            let _ = stream.set_nodelay(!core.options.nagle);
             let socket = core.net.insert(Some(stream));
             (socket, core.tell(socket, SocketEvent::Accepted { at, from }))
         };
@@ -99,7 +99,9 @@ async fn attend<A: Served + 'static>(core: Shared<A>, socket: SocketId) {
 async fn open<A: Served + 'static>(core: Shared<A>, socket: SocketId, to: SocketAddr) {
     let (patience, may, others) = {
         let core = core.borrow();
-        (core.connect, A::LOOKS_UP || core.net.may_connect(to), core.app.others(to))
+        // Names were looked at when they were looked up.
+        let may = A::LOOKS_UP || core.options.origins.allows("", to.ip());
+        (core.options.connect, may, core.app.others(to))
     };
     let connecting = async {
         if !may {
@@ -123,7 +125,7 @@ async fn open<A: Served + 'static>(core: Shared<A>, socket: SocketId, to: Socket
         let mut core = core.borrow_mut();
         match opened {
             Ok(stream) => {
-                let _ = stream.set_nodelay(!core.nagle);
+                let _ = stream.set_nodelay(!core.options.nagle);
                 if !core.net.opened(socket, stream) {
                     return;
                 }
@@ -160,7 +162,7 @@ async fn look_up<A: Served + 'static>(core: Shared<A>, lookup: Lookup) {
             let mut allowed = Vec::new();
             for address in addresses {
                 all += 1;
-                if core.origins.allows(&name, address.ip()) && !allowed.contains(&address.ip()) {
+                if core.options.origins.allows(&name, address.ip()) && !allowed.contains(&address.ip()) {
                     allowed.push(address.ip());
                 }
             }
@@ -179,7 +181,7 @@ async fn look_up<A: Served + 'static>(core: Shared<A>, lookup: Lookup) {
 pub(super) async fn time<A: Served + 'static>(core: Shared<A>) {
     let (timer, clock) = {
         let core = core.borrow();
-        (core.timer(), core.clock)
+        (Rc::clone(&core.timer), core.clock)
     };
     loop {
         let next = core.borrow_mut().arm();
