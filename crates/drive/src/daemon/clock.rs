@@ -20,16 +20,6 @@ impl Clock {
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Seconds since 1970 by the system's calendar; 0 for a system that lives before that.
-    #[expect(
-        clippy::disallowed_types,
-        reason = "letters and notices carry the date; no machine is told the time by it"
-    )]
-    pub fn today() -> u64 {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_secs())
-    }
-
     /// Waits until `at`; for ever if there is no such moment.
     pub async fn until(&self, at: Option<Instant>) {
         let Some(at) = at else { return std::future::pending().await };
@@ -39,4 +29,14 @@ impl Clock {
             None => std::future::pending().await,
         }
     }
+}
+
+/// Seconds since 1970 by the system's calendar; 0 for a system that lives before that.
+#[expect(
+    clippy::disallowed_types,
+    reason = "letters and notices carry the date; no machine is told the time by it"
+)]
+pub fn today() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }

@@ -19,6 +19,7 @@ pub mod streams;
 pub(crate) mod udp;
 pub mod wap_gateway;
 
+pub use clock::today;
 pub use listening::CannotListen;
 
 /// A name in `Via` for a daemon that was given none.
@@ -28,11 +29,6 @@ pub use listening::CannotListen;
 pub fn pseudonym() -> std::io::Result<String> {
     //= RFC 9110 (7.6.3): a name for each, on one machine too, and one that does not tell the machine's.
     Ok(format!("airloom-{:08x}", crate::secret::key()?.0 as u32))
-}
-
-/// Seconds since 1970 by the system's calendar.
-pub fn today() -> u64 {
-    clock::Clock::today()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use airloom_proxies::wap_gateway::{Config, Counters, Gateway, Service, pap};
 use tokio::sync::mpsc;
 
 use self::fetches::Fetches;
-use super::clock::Clock;
+use super::clock::{Clock, today};
 use super::fetch::Fetcher;
 use super::http_face::{self, Call};
 use super::listening::{self, CannotListen, cannot};
@@ -119,7 +119,7 @@ async fn run(
     let mut gateway = Gateway::new(config, key);
     // One that listens everywhere is to be found where the request to open a session comes from, if at its usual port.
     gateway.set_contact(Some(session_at).filter(|at| !at.ip().is_unspecified()));
-    gateway.set_calendar(Clock::today());
+    gateway.set_calendar(today());
     let mut daemon = Daemon { clock: Clock::start(), gateway, session, connectionless, fetches, log };
     let mut end = None;
     loop {
