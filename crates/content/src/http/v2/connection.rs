@@ -330,11 +330,6 @@ impl Connection {
         self.streams.len()
     }
 
-    /// Is a body still to be sent on this stream?
-    pub fn is_sending(&self, stream: u32) -> bool {
-        self.streams.get(&stream).is_some_and(|entry| entry.ends || !entry.outgoing.is_empty())
-    }
-
     /// Does it take no new streams, or nothing at all any more?
     pub fn is_closing(&self) -> bool {
         self.is_going || self.has_failed

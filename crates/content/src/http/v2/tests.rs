@@ -172,7 +172,7 @@ fn windows_hold_back_and_open_again() {
     server.send(stream, [Body::filler(1, 25)], true);
     let mut data = Vec::new();
     let mut rounds = 0;
-    while server.is_sending(stream) {
+    while server.streams.get(&stream).is_some_and(|entry| entry.ends) {
         rounds += 1;
         while let Some(octets) = server.poll_transmit() {
             client.feed(octets);
