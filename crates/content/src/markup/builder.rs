@@ -77,7 +77,7 @@ impl<'s> Builder<'s> {
             _ => Version::V1_1,
         };
         let document = Document { version, public_id, charset: UTF_8, root };
-        Ok(Parsed { document, table_number: number, warnings: self.warnings })
+        Ok(Parsed { document, warnings: self.warnings })
     }
 
     fn warn(&mut self, at: usize, what: String) {

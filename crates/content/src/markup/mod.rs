@@ -80,8 +80,6 @@ impl fmt::Display for Warning {
 pub struct Parsed {
     /// The document, to be written in UTF-8 in the version that belongs to its type.
     pub document: Document,
-    /// Its type's tokens.
-    pub table_number: u32,
     /// What was odd.
     pub warnings: Vec<Warning>,
 }

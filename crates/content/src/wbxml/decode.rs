@@ -33,53 +33,22 @@ impl Limits {
     pub const OF_A_NODE: usize = 64;
 }
 
-/// What stands in front of a document's body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// The version.
-    pub version: Version,
-    /// The document type.
-    pub public_id: PublicId,
-    /// The character set as the header says it; zero leaves it to the transport.
-    pub charset: MibEnum,
-    /// Octets of the string table.
-    pub table_len: usize,
-    /// Octets before the body.
-    pub body: usize,
-}
-
-/// Reads the header alone.
-///
-/// # Errors
-/// [`DecodeError`] if it is cut short or of another format.
-pub fn header(octets: &[u8]) -> Result<Header, DecodeError> {
-    Reader::new(octets).map(|(_, header)| header)
-}
-
 /// Reads a document of one of the types in `tables`, chosen by its public identifier; where that says nothing, the first.
 ///
 /// # Errors
 /// [`DecodeError`] with the place and the reason.
 pub fn decode(octets: &[u8], tables: &[&TokenTable], limits: Limits) -> Result<Document, DecodeError> {
-    let header = header(octets)?;
-    let wanted = |table: &&&TokenTable| match &header.public_id {
+    let (reader, version, public_id, charset) = Reader::new(octets)?;
+    let wanted = |table: &&&TokenTable| match &public_id {
         PublicId::Number(number) => table.document_type().number == *number,
         PublicId::Text(text) => table.document_type().public == text,
     };
-    let unsaid = header.public_id == PublicId::default();
+    let unsaid = public_id == PublicId::default();
     let table = tables.iter().find(wanted).or(tables.first().filter(|_| unsaid));
-    decode_with(octets, table.ok_or(DecodeError { at: 1, kind: Kind::DocumentType })?, limits)
-}
-
-/// Reads a document by `table`, whatever its public identifier.
-///
-/// # Errors
-/// [`DecodeError`] with the place and the reason.
-pub fn decode_with(octets: &[u8], table: &TokenTable, limits: Limits) -> Result<Document, DecodeError> {
-    let (reader, header) = Reader::new(octets)?;
+    let table: &TokenTable = table.ok_or(DecodeError { at: 1, kind: Kind::DocumentType })?;
     let mut body = Body { reader, table, limits, room: limits.size, tag_page: 0, attribute_page: 0 };
     let root = body.root()?;
-    Ok(Document { version: header.version, public_id: header.public_id, charset: header.charset, root })
+    Ok(Document { version, public_id, charset, root })
 }
 
 /// The octets, and where reading stands.
@@ -91,7 +60,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(octets: &'a [u8]) -> Result<(Reader<'a>, Header), DecodeError> {
+    /// Behind what stands in front of the body: version, document type, and the character set as it is said there.
+    fn new(octets: &'a [u8]) -> Result<(Reader<'a>, Version, PublicId, MibEnum), DecodeError> {
         let mut reader = Reader { octets, at: 0, charset: Charset::UTF_8, strings: &[] };
         let first = reader.octet()?;
         let version = Version::from_octet(first).ok_or(DecodeError { at: 0, kind: Kind::Version(first) })?;
@@ -107,8 +77,7 @@ impl<'a> Reader<'a> {
             Some(offset) => PublicId::Text(reader.string_at(offset)?.into_owned()),
             None => PublicId::Number(number),
         };
-        let body = reader.at;
-        Ok((reader, Header { version, public_id, charset, table_len, body }))
+        Ok((reader, version, public_id, charset))
     }
 
     fn error(&self, kind: Kind) -> DecodeError {

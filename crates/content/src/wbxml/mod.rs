@@ -22,7 +22,7 @@ mod strings;
 mod table;
 pub mod tokens;
 
-pub use decode::{Header, Limits, decode, decode_with, header};
+pub use decode::{Limits, decode};
 pub use document::{Attribute, Document, Element, Extension, Name, Node, Piece, PublicId};
 pub use encode::{EncodeError, Options, encode};
 pub use error::DecodeError;
