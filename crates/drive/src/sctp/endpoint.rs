@@ -5,7 +5,6 @@
 )]
 
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use airloom_transports::sctp::{Association, Config, Message, Outgoing, Reconfigu
 use bytes::Bytes;
 
 use super::encapsulation::{self, OVERHEAD};
+use crate::secret;
 
 /// Associations at a time: what comes beyond is not taken.
 const MOST: usize = 4096;
@@ -100,16 +100,14 @@ impl Endpoint {
     /// As the system says: the address is taken, or is not ours.
     pub fn bind(at: SocketAddr, config: Config) -> io::Result<Endpoint> {
         let socket = UdpSocket::bind(at)?;
-        // Keys of the system's own random numbers.
-        let random = || RandomState::new().build_hasher().finish();
         Ok(Endpoint {
             local: socket.local_addr()?.ip(),
             socket,
             began: std::time::Instant::now(),
             records: Outbox::default(),
-            protocol: Sctp::new(config, (random(), random())),
+            protocol: Sctp::new(config, secret::key()?),
             listens: None,
-            ephemeral: FIRST_EPHEMERAL | random() as u16,
+            ephemeral: FIRST_EPHEMERAL | secret::key()?.0 as u16,
             peers: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,

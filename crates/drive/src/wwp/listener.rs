@@ -11,7 +11,8 @@ use std::time::Duration;
 use super::envelope::{self, Greeting};
 use super::failure::Failure;
 use super::session::Session;
-use super::socket::{LARGEST, SHORTEST, is_passing, prepare, random};
+use super::socket::{LARGEST, SHORTEST, is_passing, prepare};
+use crate::secret;
 
 /// No SYN is longer: what strangers send is not worth more work.
 const LONGEST_FIRST: usize = 128;
@@ -30,7 +31,7 @@ impl Listener {
     pub fn bind(at: SocketAddr) -> io::Result<Listener> {
         let socket = UdpSocket::bind(at)?;
         prepare(&socket);
-        Ok(Listener { socket, secret: (random(), random()) })
+        Ok(Listener { socket, secret: secret::key()? })
     }
 
     /// Where it listens.
@@ -68,7 +69,7 @@ impl Listener {
                 && let Some(session) = Session::accepted(&self.socket, from, name, unit, patience)?
             {
                 // The next session has another name, so that nothing late of this one is taken for it.
-                self.secret = (random(), random());
+                self.secret = secret::key()?;
                 return Ok(Some(session));
             }
         }

@@ -17,7 +17,8 @@ use bytes::Bytes;
 
 use super::envelope::{self, Greeting, SEAL};
 use super::failure::Failure;
-use super::socket::{GREET_AGAIN, LARGEST, SHORTEST, greet, is_passing, random};
+use super::socket::{GREET_AGAIN, LARGEST, SHORTEST, greet, is_passing};
+use crate::secret;
 
 /// Largest IP datagram, less UDP's header and the seal.
 const MTU: u16 = 1500 - 8 - SEAL as u16;
@@ -362,7 +363,7 @@ impl Session {
 }
 
 fn protocol(patience: Duration) -> Result<Wwp, Failure> {
-    Wwp::new(settings(patience), random()).map_err(|error| io::Error::other(error.to_string()).into())
+    Wwp::new(settings(patience), secret::key()?.0).map_err(|error| io::Error::other(error.to_string()).into())
 }
 
 fn path(socket: &UdpSocket, remote: SocketAddr) -> io::Result<Path> {

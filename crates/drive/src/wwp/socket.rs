@@ -5,7 +5,6 @@
     reason = "this is where the machine meets the system's clock and sockets"
 )]
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use socket2::SockRef;
 
 use super::envelope::{self, Greeting};
 use super::failure::Failure;
+use crate::secret;
 
 /// Largest datagram of UDP.
 pub(super) const LARGEST: usize = 65_535;
@@ -23,11 +23,6 @@ pub(super) const SHORTEST: Duration = Duration::from_micros(1);
 pub(super) const GREET_AGAIN: Duration = Duration::from_millis(300);
 /// What the kernel is asked to keep for us, either way.
 const KERNEL_BUFFER: usize = 4 << 20;
-
-/// A number that nobody can know.
-pub(super) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
 
 /// Large buffers, as far as the system allows.
 pub(super) fn prepare(socket: &UdpSocket) {
@@ -109,7 +104,7 @@ pub(super) fn greet(
     watch: &mut dyn FnMut() -> bool,
 ) -> Result<(UdpSocket, SocketAddr, u64), Failure> {
     let mut doors = those_that_open(to, Door::new)?;
-    let (began, nonce) = (Instant::now(), random());
+    let (began, nonce) = (Instant::now(), secret::key()?.0);
     while began.elapsed() < patience {
         let mut refused = None;
         let mut sent = 0;
