@@ -14,6 +14,11 @@ const BURST: usize = 64;
 /// The largest payload of UDP.
 const LARGEST: usize = 65_535;
 
+/// Any address and port of the family of `peer`.
+pub(crate) fn anywhere(peer: SocketAddr) -> SocketAddr {
+    if peer.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() }
+}
+
 /// Bound to `at`; if that is any address of IPv6 and `both` is said, to any of IPv4 as well.
 ///
 /// # Errors

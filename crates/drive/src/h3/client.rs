@@ -19,6 +19,7 @@ use super::link::Link;
 use super::qlog::{self, Qlog};
 use super::socket::Socket;
 use super::tls::{self, Terms, Trust};
+use crate::daemon::udp::anywhere;
 
 /// What is fetched, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,11 +119,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// A socket for a server at `to`.
 pub(super) fn socket(to: SocketAddr) -> Result<Socket, Failure> {
-    let any = match to {
-        SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
-        SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
-    };
-    Socket::bind(any, false).map_err(|why| Failure::Io("cannot open a socket".to_owned(), why))
+    Socket::bind(anywhere(to), false).map_err(|why| Failure::Io("cannot open a socket".to_owned(), why))
 }
 
 /// What a server is told of a client's limits.

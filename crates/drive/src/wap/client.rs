@@ -19,6 +19,7 @@ use super::error::Error;
 use super::headers::{self, List};
 use super::push::Push;
 use super::socket::{Socket, after};
+use crate::daemon::udp::anywhere;
 
 /// Redirections that are followed before a session is given up.
 const MOST_REDIRECTIONS: usize = 4;
@@ -57,7 +58,7 @@ pub struct Options {
 impl Options {
     /// Where to speak to `gateway` from.
     fn local_for(&self, gateway: SocketAddr) -> SocketAddr {
-        self.local.map_or_else(|| Socket::anywhere(gateway), |ip| SocketAddr::new(ip, 0))
+        self.local.map_or_else(|| anywhere(gateway), |ip| SocketAddr::new(ip, 0))
     }
 }
 

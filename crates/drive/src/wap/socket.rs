@@ -5,7 +5,7 @@
 )]
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use airloom_base::Instant;
@@ -49,14 +49,6 @@ impl Socket {
         let Socket { socket, peer, .. } = Socket::open(local, peer)?;
         (self.socket, self.peer) = (socket, peer);
         Ok(())
-    }
-
-    /// Any address and port of the family of `peer`.
-    pub(super) fn anywhere(peer: SocketAddr) -> SocketAddr {
-        match peer {
-            SocketAddr::V4(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-            SocketAddr::V6(_) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
-        }
     }
 
     /// The address it is bound to.

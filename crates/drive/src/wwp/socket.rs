@@ -13,6 +13,7 @@ use socket2::SockRef;
 
 use super::envelope::{self, Greeting};
 use super::failure::Failure;
+use crate::daemon::udp::anywhere;
 use crate::secret;
 
 /// Largest datagram of UDP.
@@ -46,8 +47,7 @@ struct Door {
 
 impl Door {
     fn new(to: SocketAddr) -> io::Result<Door> {
-        let any: SocketAddr = if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" }.parse().expect("an address");
-        let socket = UdpSocket::bind(any)?;
+        let socket = UdpSocket::bind(anywhere(to))?;
         prepare(&socket);
         Ok(Door { to, socket, is_busy: false })
     }

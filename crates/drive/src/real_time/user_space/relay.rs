@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio::task::AbortHandle;
 
 use super::bridge::{Door, FIRST_FLOW, FIRST_PORT, FLOW_PORTS, Lane, Next, put, take};
 use super::{Kind, Listening};
+use crate::daemon::udp::anywhere;
 use crate::real_time::exchange::{Ask, Shared};
 
 /// How long the opening of a connection to a target may take.
@@ -302,8 +303,7 @@ async fn connect(to: SocketAddr, lane: Arc<Lane>, bell: Bell) {
 }
 
 async fn udp_to(to: SocketAddr) -> io::Result<UdpSocket> {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).await?;
+    let socket = UdpSocket::bind(anywhere(to)).await?;
     socket.connect(to).await?;
     Ok(socket)
 }
