@@ -350,7 +350,7 @@ impl crypto::Session for Handshake {
     }
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         self.updates += 1;
-        Some(self.common.protection.updated(&self.client_random, self.updates, self.common.reader(self.side)))
+        Some(self.keys(Epoch::Data(self.updates)).packet)
     }
     fn is_valid_retry(&self, id: Id<'_>, header: &[u8], payload: &[u8]) -> bool {
         let packet = [header, payload].concat();

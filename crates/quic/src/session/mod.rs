@@ -77,10 +77,8 @@ impl<C: Cipher> Cipher for Reading<C> {
 pub(crate) trait Protection: Send + Sync + 'static {
     /// Keys of Initial packets, which follow from the client's first destination connection id.
     fn initial(&self, id: &ConnectionId, reader: Reader) -> Keys;
-    /// Keys of the connection whose client has said this random number.
+    /// Keys of the connection whose client has said this random number. After an update those of the header stay as they were.
     fn keys(&self, random: &[u8; 32], epoch: Epoch, reader: Reader) -> Keys;
-    /// Keys after so many updates; those of the header stay as they are.
-    fn updated(&self, random: &[u8; 32], updates: u32, reader: Reader) -> KeyPair<Box<dyn PacketKey>>;
     /// The integrity tag of a Retry packet.
     fn retry_tag(&self, id: &ConnectionId, packet: &[u8]) -> [u8; 16];
 }

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use std::hash::{Hash, Hasher};
 
 use super::{Epoch, Protection, Reader};
-use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
+use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys};
 use crate::library::{Cipher, ConnectionId, TAG};
 
 /// Protects nothing.
@@ -51,19 +51,15 @@ impl Cipher for Mark {
     }
 }
 
-/// The keys of packets by what both ends know and what these are for.
-fn packets(of: impl Hash, reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
+/// Keys by what both ends know and what these are for.
+fn keys(of: impl Hash, reader: Reader) -> Keys {
     let mark = |sender: u8| {
         let mut hasher = FixedHasher::default();
         (&of, sender).hash(&mut hasher);
         Mark(hasher.finish())
     };
-    reader.pair(reader.own_first([mark(0), mark(1)]))
-}
-
-fn keys(of: impl Hash, reader: Reader) -> Keys {
     let header = KeyPair { local: Box::new(Model) as Box<_>, remote: Box::new(Model) as Box<_> };
-    Keys { header, packet: packets(of, reader) }
+    Keys { header, packet: reader.pair(reader.own_first([mark(0), mark(1)])) }
 }
 
 impl Protection for Model {
@@ -72,9 +68,6 @@ impl Protection for Model {
     }
     fn keys(&self, random: &[u8; 32], epoch: Epoch, reader: Reader) -> Keys {
         keys((random, epoch), reader)
-    }
-    fn updated(&self, random: &[u8; 32], updates: u32, reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
-        packets((random, Epoch::Data(updates)), reader)
     }
     fn retry_tag(&self, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
         let mut hasher = FixedHasher::default();

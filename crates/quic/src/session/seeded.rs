@@ -7,7 +7,7 @@ use ring::hkdf;
 
 use super::{Epoch, Protection, Reader};
 use crate::keylog::KeyLog;
-use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
+use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys};
 use crate::library::{Cipher, ConnectionId, TAG};
 
 //= RFC 9001 (5.2): the salt of Initial secrets, version 1.
@@ -123,14 +123,11 @@ impl HeaderKey for Headers {
     }
 }
 
-fn packet_keys(secrets: &[[u8; 32]; 2], reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
-    reader.pair(reader.own_first(secrets.each_ref().map(Packets::of)))
-}
-
 fn all_keys(secrets: &[[u8; 32]; 2], reader: Reader) -> Keys {
     let header = |secret| Box::new(Headers::of(secret)) as Box<dyn HeaderKey>;
     let [local, remote] = reader.own_first(secrets.each_ref().map(header));
-    Keys { header: KeyPair { local, remote }, packet: packet_keys(secrets, reader) }
+    let packet = reader.pair(reader.own_first(secrets.each_ref().map(Packets::of)));
+    Keys { header: KeyPair { local, remote }, packet }
 }
 
 /// Protection with secrets that follow from a number both ends know.
@@ -174,11 +171,11 @@ impl Protection for Seeded {
     }
     fn keys(&self, random: &[u8; 32], epoch: Epoch, reader: Reader) -> Keys {
         let secrets = self.secrets(random, epoch);
-        self.log.note(reader.side, random, epoch, &secrets);
+        // Those after an update follow from the first.
+        if !matches!(epoch, Epoch::Data(1..)) {
+            self.log.note(reader.side, random, epoch, &secrets);
+        }
         all_keys(&secrets, reader)
-    }
-    fn updated(&self, random: &[u8; 32], updates: u32, reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
-        packet_keys(&self.secrets(random, Epoch::Data(updates)), reader)
     }
     fn retry_tag(&self, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
         //= RFC 9001 (5.8): the pseudo-packet begins with the original destination connection id.
