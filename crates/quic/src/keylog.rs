@@ -19,8 +19,14 @@ struct Lines {
     told: String,
 }
 
-fn hex(octets: &[u8], out: &mut String) {
-    octets.iter().for_each(|octet| write!(out, "{octet:02x}").expect("a string takes everything"));
+/// A line: whose secret it is, of which connection, and the secret.
+fn line(label: &str, random: &[u8], secret: &[u8], out: &mut String) {
+    out.push_str(label);
+    for octets in [random, secret] {
+        out.push(' ');
+        octets.iter().for_each(|octet| write!(out, "{octet:02x}").expect("a string takes everything"));
+    }
+    out.push('\n');
 }
 
 impl KeyLog {
@@ -34,11 +40,7 @@ impl KeyLog {
         let mut lines = String::new();
         let ends = if epoch == Epoch::Early { &["CLIENT"][..] } else { &["CLIENT", "SERVER"] };
         for (end, secret) in ends.iter().zip(secrets) {
-            write!(lines, "{end}_{kind} ").expect("a string takes everything");
-            hex(random, &mut lines);
-            lines.push(' ');
-            hex(secret, &mut lines);
-            lines.push('\n');
+            line(&format!("{end}_{kind}"), random, secret, &mut lines);
         }
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if side.is_client() {
@@ -62,15 +64,10 @@ impl KeyLog {
 
 impl rustls::KeyLog for KeyLog {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let mut line = format!("{label} ");
-        hex(client_random, &mut line);
-        line.push(' ');
-        hex(secret, &mut line);
-        line.push('\n');
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Whose connection it is TLS does not say. What is told twice is read once.
-        all.client.push_str(&line);
-        all.told.push_str(&line);
+        line(label, client_random, secret, &mut all.client);
+        line(label, client_random, secret, &mut all.told);
     }
 }
 
