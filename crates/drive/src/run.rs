@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use airloom_base::{Instant, Summary};
 use airloom_record::{About, CaptureFile, QlogFiles, Recorder, Tables};
-use airloom_world::scenario::{self, RecordKind, Scenario};
+use airloom_world::scenario::{RecordKind, Scenario};
 use airloom_world::{BuildError, World};
 
 use crate::virtual_time::{self, Outcome, Until};
@@ -140,12 +140,8 @@ pub(crate) fn carry_out(
     mut progress: impl FnMut(Instant) -> bool,
 ) -> Result<(Outcome, World), DriveError> {
     let mut world = scenario.build(false)?;
-    let until = match scenario.run.until {
-        scenario::Until::Done => Until::Done { limit: scenario.run.limit },
-        scenario::Until::After(time) => Until::Elapsed(time),
-    };
     let mut failed = None;
-    let outcome = virtual_time::run(&mut world, until, |now, records| {
+    let outcome = virtual_time::run(&mut world, Until::of(scenario), |now, records| {
         if let Err(e) = recorder.drain(records) {
             failed.get_or_insert(e);
         }

@@ -2,6 +2,7 @@
 
 use airloom_base::{Duration, Instant, Outbox};
 use airloom_world::World;
+use airloom_world::scenario::{self, Scenario};
 
 /// How long a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,16 @@ pub enum Until {
     },
     /// For so long, whatever the applications do.
     Elapsed(Duration),
+}
+
+impl Until {
+    /// As the scenario says.
+    pub fn of(scenario: &Scenario) -> Until {
+        match scenario.run.until {
+            scenario::Until::Done => Until::Done { limit: scenario.run.limit },
+            scenario::Until::After(time) => Until::Elapsed(time),
+        }
+    }
 }
 
 /// How a run ended.

@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 
-use airloom_drive::real_time::{self, Report};
+use airloom_drive::real_time::Report;
 use airloom_drive::virtual_time::Outcome;
 use airloom_world::scenario::Scenario;
 
@@ -15,8 +15,7 @@ use support::{Folder, laboratory};
 fn emulate(text: &str, shell: &str) -> Report {
     let scenario = Scenario::parse("laboratory.toml", text).unwrap_or_else(|e| panic!("{e}"));
     let command = ["sh", "-c", shell].map(str::to_owned);
-    let (_, report) = real_time::emulate(&scenario, Some(&command), "0123456789", None, |_| true)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let (_, report) = support::emulate(&scenario, Some(&command), None);
     assert_eq!(report.outcome, Outcome::Complete);
     report
 }

@@ -5,14 +5,12 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 
-use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
 use airloom_testkit::tshark::tshark;
 use airloom_world::scenario::Scenario;
 
-use support::{Folder, laboratory, nginx};
+use support::{Folder, emulate, laboratory, nginx};
 
 const CHAIN: &str = r#"
 title = "real curl, simulated server"
@@ -38,9 +36,7 @@ fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_i
     let origin = scenario.links[1].far.ipv4;
     let (body, trace) = (folder.file("body"), folder.file("trace.pcapng"));
     let command = ["curl", "-sS", "-o", &body, &format!("http://{origin}/150000")].map(str::to_owned);
-    let (results, report) =
-        real_time::emulate(&scenario, Some(&command), "0123456789", Path::new(&trace).parent(), |_| true)
-            .unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) = emulate(&scenario, Some(&command), Some(&folder));
     assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)));
     assert_eq!(fs::metadata(&body).unwrap().len(), 150_000);
     assert_eq!(report.malformed, 0);
@@ -112,8 +108,7 @@ fn a_simulated_client_fetches_from_a_real_nginx_and_the_run_ends_when_it_is_done
         command.join(", ")
     );
     let scenario = Scenario::parse("mixed.toml", &text).unwrap_or_else(|e| panic!("{e}"));
-    let (results, report) =
-        real_time::emulate(&scenario, None, "0123456789", None, |_| true).unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) = emulate(&scenario, None, None);
     assert_eq!((report.outcome, report.exit_code, report.malformed), (Outcome::Complete, None, 0));
     // Set-up and request take two round trips, the object its time at the rate.
     let seconds = results.summary.values["page_load_s"];
@@ -147,9 +142,7 @@ fn a_simulated_proxy_ends_the_connections_of_real_ends_that_know_nothing_of_it()
     let url = format!("http://{}/object", scenario.links[1].far.ipv4);
     let words =
         ["curl", "-sS", "--retry", "8", "--retry-connrefused", "--retry-all-errors", "-o", &body, &url];
-    let (results, report) =
-        real_time::emulate(&scenario, Some(&words.map(str::to_owned)), "0123456789", None, |_| true)
-            .unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) = emulate(&scenario, Some(&words.map(str::to_owned)), None);
     assert_eq!((report.outcome, report.exit_code, report.malformed), (Outcome::Complete, Some(0), 0));
     assert_eq!(fs::metadata(&body).unwrap().len(), 150_000);
     let numbers = &results.summary.values;

@@ -11,13 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
 use airloom_testkit::skip;
 use airloom_world::scenario::Scenario;
 use serde_json::{Value, json};
 
-use support::{Folder, laboratory};
+use support::{Folder, emulate, laboratory};
 
 /// Octets of a transfer.
 const OCTETS: u64 = 5_000_000;
@@ -129,8 +128,7 @@ fn transfer(folder: &Folder, theirs: &str, we: We, mode: &str, streams: u16, mes
         said[0], said[1]
     );
     let command = ["sh", "-c", &shell].map(str::to_owned);
-    let (results, report) = real_time::emulate(&scenario, Some(&command), "0123456789", None, |_| true)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) = emulate(&scenario, Some(&command), None);
     let what = format!("{we:?} {mode} {streams} streams of {message}");
     let heard = said.map(|file| fs::read_to_string(file).unwrap_or_default());
     assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)), "{what}: {heard:?}");

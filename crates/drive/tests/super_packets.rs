@@ -13,7 +13,7 @@ use airloom_drive::real_time::{self, Report};
 use airloom_testkit::skip;
 use airloom_world::scenario::Scenario;
 
-use support::{Folder, laboratory};
+use support::{Folder, emulate, laboratory};
 
 /// Receives a stream on port 7 and answers with its SHA-256; sends back what comes on UDP port 7.
 const SERVER: &str = r#"
@@ -114,8 +114,7 @@ fn exchange(name: &str, head: &str, links: &str, times: u32) -> Report {
     let scenario = Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
     let out = folder.file("out");
     let command = ["sh", "-c", &format!("python3 {client} {times} > {out} 2>&1")].map(str::to_owned);
-    let (results, report) = real_time::emulate(&scenario, Some(&command), "test", None, |_| true)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) = emulate(&scenario, Some(&command), None);
     let said = fs::read_to_string(out).unwrap();
     assert_eq!((said.as_str(), report.exit_code), ("fine\n", Some(0)));
     assert_eq!((report.malformed, report.early, report.ports.lost()), (0, 0, 0));
@@ -214,8 +213,7 @@ fn a_flood_into_a_slow_link_costs_frames_and_not_memory() {
         for n in range(8000):\n    s.sendto(bytes(1400 * 40), ('10.77.0.1', 9))\n";
     let command = ["python3", "-c", flood].map(str::to_owned);
     let before = resident();
-    let (_, report) = real_time::emulate(&scenario, Some(&command), "test", None, |_| true)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let (_, report) = emulate(&scenario, Some(&command), None);
     assert_eq!(report.exit_code, Some(0));
     // 450 MB were sent; the model may hold 256 MB of them.
     assert!(report.ports.no_memory + report.ports.overflow > 0, "{:?}", report.ports);

@@ -5,14 +5,12 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 
-use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
 use airloom_testkit::tshark::tshark;
 use airloom_world::scenario::Scenario;
 
-use support::{Folder, laboratory, nginx};
+use support::{Folder, emulate, laboratory, nginx};
 
 /// Octets of the object: with 38 to 40 in a PDU more than half of the sequence numbers.
 const SIZE: usize = 100_000;
@@ -53,9 +51,7 @@ fn curl_fetches_over_a_lossy_dedicated_channel_and_every_pdu_is_dissected() {
     let (body, trace) = (folder.file("body"), folder.file("trace.pcapng"));
     let url = format!("http://{}/object", scenario.links[1].far.ipv4);
     let command = ["curl", "-sS", "-o", &body, &url].map(str::to_owned);
-    let (results, report) =
-        real_time::emulate(&scenario, Some(&command), "0123456789", Path::new(&trace).parent(), |_| true)
-            .unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) = emulate(&scenario, Some(&command), Some(&folder));
     assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)));
     assert_eq!(fs::metadata(&body).unwrap().len(), SIZE as u64);
     // RLC repairs all losses; and nothing is faster than the channel.

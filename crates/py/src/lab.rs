@@ -47,7 +47,7 @@ impl PyLab {
             let ready = move |hosts, control| drop(tell.send((hosts, control)));
             let go_on = |_, _, _: &_| !stop.load(Ordering::Relaxed);
             let lan = lan.as_deref();
-            real_time::emulate_and_tell(&understood, lan, None, FOR_EVER, files.as_ref(), ready, go_on)
+            real_time::emulate(&understood, lan, None, FOR_EVER, files.as_ref(), ready, go_on)
         };
         let (engine, (hosts, control)) = Engine::start(py, run)?;
         Ok(PyLab { hosts: Mutex::new(Some(hosts)), control, engine })

@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 
 use airloom_base::{Instant, Outbox};
 use airloom_drive::real_time::{self, Files, Meter};
-use airloom_drive::{run, virtual_time};
-use airloom_world::scenario::{Document, Identity, Registries, Scenario, Until};
+use airloom_drive::run;
+use airloom_drive::virtual_time::Until;
+use airloom_world::scenario::{Document, Identity, Registries, Scenario};
 use pyo3::prelude::*;
 
 use crate::control::PyControl;
@@ -174,10 +175,7 @@ impl PyScenario {
         ready: Option<Py<PyAny>>,
     ) -> PyResult<PyResults> {
         let mut reading = Meter::default();
-        let until = match self.scenario.run.until {
-            Until::Done => virtual_time::Until::Done { limit: self.scenario.run.limit },
-            Until::After(time) => virtual_time::Until::Elapsed(time),
-        };
+        let until = Until::of(&self.scenario);
         let mut watch = Watch::new(progress, 1);
         let files = Files { folder, metadata, run_id: self.run_id("real") };
         let (results, not_ready) = py.detach(|| {
@@ -196,8 +194,7 @@ impl PyScenario {
             };
             let command = command.as_deref();
             let tell = |_, control| tell(control);
-            let results =
-                real_time::emulate_and_tell(&self.scenario, None, command, until, Some(&files), tell, look);
+            let results = real_time::emulate(&self.scenario, None, command, until, Some(&files), tell, look);
             (results, not_ready.into_inner())
         });
         if let Some(raised) = watch.raised.or(not_ready) {

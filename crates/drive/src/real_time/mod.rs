@@ -63,13 +63,13 @@ mod vnet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use airloom_base::{Duration, Instant, Outbox};
 use airloom_record::{Recorder, TableFiles, Tables};
 use airloom_world::World;
-use airloom_world::scenario::{self, RecordKind, Scenario};
+use airloom_world::scenario::{RecordKind, Scenario};
 
 use crate::run::{self, DriveError, Results};
 use crate::virtual_time::{Outcome, Until};
@@ -245,80 +245,43 @@ impl Files {
         names.extend(optional.into_iter().filter(|kind| records(*kind)).map(RecordKind::name));
         recorder.tables.keep_only(&names);
         let tables = TableFiles::create(&self.folder, &names, &self.metadata)?;
-        Ok(Written { recorder, tables: Some(tables) })
+        Ok(Written { recorder, tables })
     }
 }
 
 /// Files that are being written.
 struct Written {
     recorder: Recorder,
-    tables: Option<TableFiles>,
+    tables: TableFiles,
 }
 
 impl Written {
-    /// A capture, if one is asked for, and no tables.
-    fn no_tables(mut recorder: Recorder) -> Written {
-        recorder.tables.keep_only(&[]);
-        Written { recorder, tables: None }
-    }
-
     fn drain(&mut self, records: &mut Outbox) -> io::Result<()> {
         self.recorder.drain(records)?;
-        self.tables.as_mut().map_or(Ok(()), |tables| tables.take(&mut self.recorder.tables))
+        self.tables.take(&mut self.recorder.tables)
     }
 
     fn finish(self) -> io::Result<()> {
         let rest = self.recorder.finish()?;
-        self.tables.map_or(Ok(()), |tables| tables.finish(rest))
+        self.tables.finish(rest)
     }
 }
 
-/// Runs `scenario` in real time: from the scenario as understood to a report, without tables. A capture goes into
-/// `folder` under a temporary name and is renamed when it is whole. See [`run()`] for the rest.
+/// Runs `scenario` in real time until `until`: from the scenario as understood to a report, with the tables and the capture in a
+/// folder if there is one. `ready` is told of the real hosts when they are there, and gets what changes the links by hand; `look`
+/// gets to see the time, the octets in the longest queue and the records ten times a second. Devices of the machine's interface
+/// `lan`, if one is named, are behind the first real host, which has addresses for them ([`lan_addresses`]). See [`run()`] for the
+/// rest.
 pub fn emulate(
-    scenario: &Scenario,
-    command: Option<&[String]>,
-    run_id: &str,
-    folder: Option<&Path>,
-    mut progress: impl FnMut(Instant) -> bool,
-) -> Result<(Results, Report), DriveError> {
-    let until = match scenario.run.until {
-        scenario::Until::Done => Until::Done { limit: scenario.run.limit },
-        scenario::Until::After(time) => Until::Elapsed(time),
-    };
-    let written = Written::no_tables(run::recorder(scenario, run_id, folder)?);
-    carry_out(scenario, None, command, until, written, |_, _| {}, |now, _, _| progress(now))
-}
-
-/// The same until `until`, with the tables and the capture in a folder if there is one; `ready` is told of the real hosts when
-/// they are there, and gets what changes the links by hand; `look` gets to see the time, the octets in the longest queue and
-/// the records ten times a second. Devices of the machine's interface `lan`, if one is named, are behind the first real
-/// host, which has addresses for them ([`lan_addresses`]).
-pub fn emulate_and_tell(
     scenario: &Scenario,
     lan: Option<&str>,
     command: Option<&[String]>,
     until: Until,
     files: Option<&Files>,
     ready: impl FnOnce(Hosts, Control),
-    look: impl FnMut(Instant, u64, &Outbox) -> bool,
-) -> Result<(Results, Report), DriveError> {
-    let written = match files {
-        Some(files) => files.begin(scenario)?,
-        None => Written::no_tables(Recorder::default()),
-    };
-    carry_out(scenario, lan, command, until, written, ready, look)
-}
-
-fn carry_out(
-    scenario: &Scenario,
-    lan: Option<&str>,
-    command: Option<&[String]>,
-    until: Until,
-    mut written: Written,
-    ready: impl FnOnce(Hosts, Control),
     mut look: impl FnMut(Instant, u64, &Outbox) -> bool,
 ) -> Result<(Results, Report), DriveError> {
+    let mut written = files.map(|files| files.begin(scenario)).transpose()?;
     let mut world = scenario.build(true)?;
     let mut failed = None;
     let tell = |hosts, shared| ready(hosts, Control::new(shared, scenario));
@@ -331,7 +294,7 @@ fn carry_out(
         tell,
         |now, backlog, records| {
             let go_on = look(now, backlog, records);
-            if let Err(e) = written.drain(records) {
+            if let Some(Err(e)) = written.as_mut().map(|written| written.drain(records)) {
                 failed.get_or_insert(e);
             }
             failed.is_none() && go_on
@@ -344,6 +307,6 @@ fn carry_out(
     report.limit = scenario.run.lateness_limit;
     let mut summary = world.summary();
     report.summarise(&mut summary);
-    written.finish()?;
+    written.map_or(Ok(()), Written::finish)?;
     Ok((Results { outcome: report.outcome, summary, tables: Tables::default() }, report))
 }

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use airloom_drive::real_time;
+use airloom_drive::real_time::{self, Files, Report};
+use airloom_drive::run::Results;
+use airloom_drive::virtual_time::Until;
 use airloom_testkit::skip;
+use airloom_world::scenario::Scenario;
 
 /// One laboratory at a time: the tests look at all processes and descriptors.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -45,6 +48,20 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Runs a scenario as it says, with `command` in its first real host if there is one, and files in `folder`.
+#[allow(dead_code, reason = "not every test has a scenario")]
+pub fn emulate(
+    scenario: &Scenario,
+    command: Option<&[String]>,
+    folder: Option<&Folder>,
+) -> (Results, Report) {
+    let (metadata, run_id) = (Vec::new(), "0123456789".to_owned());
+    let files = folder.map(|folder| Files { folder: folder.0.clone(), metadata, run_id });
+    let until = Until::of(scenario);
+    real_time::emulate(scenario, None, command, until, files.as_ref(), |_, _| {}, |_, _, _| true)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A site whose `/object` has `size` octets, and an nginx that needs nothing outside `folder`.
