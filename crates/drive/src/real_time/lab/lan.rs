@@ -25,6 +25,7 @@ use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket};
 
 use super::outside::free_pair;
+use super::rules::Owner;
 use super::{messages, rules};
 use crate::real_time::netlink::{Device, Netlink, Prefix};
 use crate::real_time::sys;
@@ -124,7 +125,7 @@ pub(super) fn furnish(warden: BorrowedFd, host: BorrowedFd, has_v6: bool) -> io:
         // An answer to another address could come back beside the link.
         rules::only_from(index, prefix)?;
         // To the network the devices are one of its hosts.
-        rules::what_comes_from_for_good(LAN, prefix)?;
+        rules::what_comes_from(LAN, Owner::Namespace, prefix)?;
     }
     if has_v6 {
         netlink.add_address(index, ROUTER)?;

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::libc;
 use nix::sys::socket::{MsgFlags, NetlinkAddr, SockProtocol, recv, sendto};
 
-use crate::real_time::netlink::{self, Message, Prefix};
+use crate::real_time::netlink::{self, Message, Prefix, messages_of};
 
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -67,7 +67,7 @@ fn arriving(device: &str, priority: u32) -> Hook<'_> {
 
 /// Who has a table, and what goes by the same name.
 #[derive(Clone, Copy)]
-enum Owner {
+pub(super) enum Owner {
     /// The namespace: the table goes with it.
     Namespace,
     /// The socket.
@@ -75,17 +75,8 @@ enum Owner {
 }
 
 /// Masquerades what comes from `network` (whose prefix is whole octets), in the calling process's namespace. The table
-/// is called after `device`; it goes when the socket that is returned closes.
-pub(super) fn what_comes_from(device: &str, network: Prefix) -> io::Result<OwnedFd> {
-    masquerade_source(device, Owner::Socket, network)
-}
-
-/// The same, for as long as the namespace lasts.
-pub(super) fn what_comes_from_for_good(device: &str, network: Prefix) -> io::Result<()> {
-    masquerade_source(device, Owner::Namespace, network).map(drop)
-}
-
-fn masquerade_source(device: &str, owner: Owner, network: Prefix) -> io::Result<OwnedFd> {
+/// is called after `device`; if it is the socket's, it goes when that closes.
+pub(super) fn what_comes_from(device: &str, owner: Owner, network: Prefix) -> io::Result<OwnedFd> {
     let octets = shared(network);
     install(device, netlink::family(network.address), owner, &LEAVING, |m| {
         m.source(network, octets.len());
@@ -179,7 +170,7 @@ pub(super) fn is_claimed(part: &str) -> io::Result<bool> {
     loop {
         let len = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         results(&answer[..len])?;
-        for (kind, body) in messages_of(&answer[..len]) {
+        for (kind, _, body) in messages_of(&answer[..len]) {
             if kind == libc::NLMSG_DONE {
                 return Ok(found);
             }
@@ -346,7 +337,7 @@ fn change(requests: Vec<Message>) -> io::Result<OwnedFd> {
 /// How many requests succeeded by this answer, or the error of the first that did not.
 fn results(answer: &[u8]) -> io::Result<usize> {
     let mut count = 0;
-    for (kind, body) in messages_of(answer) {
+    for (kind, _, body) in messages_of(answer) {
         if let (libc::NLMSG_ERROR, Some(code)) = (kind, body.first_chunk()) {
             match i32::from_ne_bytes(*code) {
                 0 => count += 1,
@@ -355,18 +346,6 @@ fn results(answer: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(count)
-}
-
-/// The messages of an answer: the kind of each, and what is behind its header.
-fn messages_of(mut answer: &[u8]) -> impl Iterator<Item = (i32, &[u8])> {
-    std::iter::from_fn(move || {
-        let header: &[u8; 16] = answer.first_chunk()?;
-        let len = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        let kind = u16::from_ne_bytes([header[4], header[5]]);
-        let body = &answer[16..len.clamp(16, answer.len())];
-        answer = answer.get(len.max(16).next_multiple_of(4)..).unwrap_or_default();
-        Some((i32::from(kind), body))
-    })
 }
 
 #[cfg(test)]

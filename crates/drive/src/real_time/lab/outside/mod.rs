@@ -33,6 +33,7 @@ use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
 use super::rights::Rights;
+use super::rules::Owner;
 use super::{messages, rules};
 use crate::real_time::netlink::{Device, Netlink, Prefix};
 pub(in crate::real_time::lab) use forwarding::repair;
@@ -160,7 +161,7 @@ fn join(way: &WayOut, exit: &OwnedFd) -> io::Result<(u32, Outside)> {
     netlink.set_up(index, true)?;
     for [here, there] in way.addresses(number) {
         netlink.add_address(index, pair_prefix(here))?;
-        tables.push(rules::what_comes_from(&name, Prefix::exactly(there))?);
+        tables.push(rules::what_comes_from(&name, Owner::Socket, Prefix::exactly(there))?);
     }
     let forwarding = Forwarding::on(&name, way.v6)?;
     Ok((number, Outside { _tables: tables, _forwarding: Some(forwarding), helper: None }))
