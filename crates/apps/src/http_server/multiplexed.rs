@@ -1,6 +1,6 @@
 //! A connection of the server that speaks HTTP/2 or 3: many requests side by side.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use airloom_base::{Body, Instant, SocketEvent, StreamEvent};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
@@ -67,9 +67,8 @@ pub(super) struct Multiplexed {
     version: Version,
     /// Requests whose bodies are still coming.
     asked: BTreeMap<u32, RequestHead>,
-    /// Answers that are thought about, by the time they are ready.
-    thinking: BTreeSet<(Instant, u32)>,
-    answers: BTreeMap<u32, RequestHead>,
+    /// Requests that are thought about, by the time their answers are ready.
+    thinking: BTreeMap<(Instant, u32), RequestHead>,
     /// Requests that have begun.
     begun: u32,
     peer_finished: bool,
@@ -108,8 +107,7 @@ impl Multiplexed {
             end,
             version,
             asked: BTreeMap::new(),
-            thinking: BTreeSet::new(),
-            answers: BTreeMap::new(),
+            thinking: BTreeMap::new(),
             begun: 0,
             peer_finished: false,
             has_failed: false,
@@ -174,21 +172,17 @@ impl Multiplexed {
                 if config.delay.is_zero() {
                     self.answer(call, stream, &head);
                 } else {
-                    self.thinking.insert((call.now() + config.delay, stream));
-                    self.answers.insert(stream, head);
+                    self.thinking.insert((call.now() + config.delay, stream), head);
                 }
             }
             Happened::Reset(stream, _) => {
                 self.asked.remove(&stream);
-                if self.answers.remove(&stream).is_some() {
-                    self.thinking.retain(|(_, thought)| *thought != stream);
-                }
+                self.thinking.retain(|(_, thought), _| *thought != stream);
             }
             Happened::Failed => {
                 call.counters.malformed += 1;
                 self.has_failed = true;
                 self.asked.clear();
-                self.answers.clear();
                 self.thinking.clear();
             }
             Happened::Data(..) | Happened::Interim(_) | Happened::Response(..) => {}
@@ -256,12 +250,10 @@ impl Served for Multiplexed {
     fn timeout(&mut self, call: &mut Call) -> Then {
         let (now, config) = (call.now(), call.config);
         let mut is_answering = false;
-        while self.thinking.first().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, stream)) = self.thinking.pop_first() else { break };
-            if let Some(head) = self.answers.remove(&stream) {
-                self.answer(call, stream, &head);
-                is_answering = true;
-            }
+        while let Some(first) = self.thinking.first_entry().filter(|first| first.key().0 <= now) {
+            let ((_, stream), head) = first.remove_entry();
+            self.answer(call, stream, &head);
+            is_answering = true;
         }
         if is_answering {
             self.patience = now + config.stall_timeout;
@@ -289,6 +281,6 @@ impl Served for Multiplexed {
     }
 
     fn deadline(&self) -> Instant {
-        self.thinking.first().map_or(self.patience, |(at, _)| self.patience.min(*at))
+        self.thinking.first_key_value().map_or(self.patience, |((at, _), _)| self.patience.min(*at))
     }
 }
