@@ -99,7 +99,10 @@ impl<'de> Visitor<'de> for &mut Head<'_> {
         while let Some(key) = map.next_key::<String>()? {
             self.left.renew();
             match key.as_str() {
-                "traces" => map.next_value_seed(Traces { analyzer: self.analyzer, left: self.left })?,
+                "traces" => {
+                    let traces = Below { part: Part::Traces, analyzer: self.analyzer, left: self.left };
+                    map.next_value_seed(traces)?;
+                }
                 "trace" => {
                     self.is_sequence = true;
                     let trace: Value = map.next_value()?;
@@ -122,61 +125,48 @@ impl<'de> Visitor<'de> for &mut Head<'_> {
     }
 }
 
-/// The traces of a document, of which there may be more than one.
-struct Traces<'a> {
+/// What may be of any length below the first object.
+#[derive(Clone, Copy)]
+enum Part {
+    Traces,
+    Trace,
+    Events,
+}
+
+/// Reads a part, and those that it consists of.
+struct Below<'a> {
+    part: Part,
     analyzer: &'a mut Analyzer,
     left: &'a Allowance,
 }
 
-impl<'de> DeserializeSeed<'de> for Traces<'_> {
+impl<'de> DeserializeSeed<'de> for Below<'_> {
     type Value = ();
     fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Traces<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of traces")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        loop {
-            self.left.renew();
-            self.analyzer.begin();
-            if seq.next_element_seed(OneTrace { analyzer: self.analyzer, left: self.left })?.is_none() {
-                return Ok(());
-            }
+        match self.part {
+            Part::Trace => json.deserialize_map(self),
+            Part::Traces | Part::Events => json.deserialize_seq(self),
         }
     }
 }
 
-struct OneTrace<'a> {
-    analyzer: &'a mut Analyzer,
-    left: &'a Allowance,
-}
-
-impl<'de> DeserializeSeed<'de> for OneTrace<'_> {
-    type Value = ();
-    fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OneTrace<'_> {
+impl<'de> Visitor<'de> for Below<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a trace")
+        f.write_str(match self.part {
+            Part::Traces => "a list of traces",
+            Part::Trace => "a trace",
+            Part::Events => "a list of events",
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             self.left.renew();
             if key == "events" {
-                map.next_value_seed(Events { analyzer: self.analyzer, left: self.left })?;
+                let events = Below { part: Part::Events, analyzer: self.analyzer, left: self.left };
+                map.next_value_seed(events)?;
             } else {
                 let value: Value = map.next_value()?;
                 self.analyzer.about(&key, &value);
@@ -184,28 +174,18 @@ impl<'de> Visitor<'de> for OneTrace<'_> {
         }
         Ok(())
     }
-}
-
-struct Events<'a> {
-    analyzer: &'a mut Analyzer,
-    left: &'a Allowance,
-}
-
-impl<'de> DeserializeSeed<'de> for Events<'_> {
-    type Value = ();
-    fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Events<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of events")
-    }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        if let Part::Traces = self.part {
+            loop {
+                self.left.renew();
+                self.analyzer.begin();
+                let trace = Below { part: Part::Trace, analyzer: self.analyzer, left: self.left };
+                if seq.next_element_seed(trace)?.is_none() {
+                    return Ok(());
+                }
+            }
+        }
         while let Some(event) = seq.next_element::<Value>()? {
             self.left.renew();
             if !event.is_object() {
