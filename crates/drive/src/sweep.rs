@@ -465,23 +465,20 @@ mod tests {
 
     #[test]
     fn whoever_stops_it_does_not_wait_for_the_runs_and_what_was_made_is_kept() {
-        let parts = std::env::temp_dir().join(format!("airloom-sweep-stopped-{}", std::process::id()));
-        // Another process of the same number may have failed here.
-        let _ = fs::remove_dir_all(&parts);
-        fs::create_dir(&parts).unwrap();
+        let folder = airloom_testkit::Folder::new("sweep-stopped");
+        let parts = &folder.0;
         let mut looks = 0;
-        let (count, rest) = made("20kB", 1_000_000, 2, Some(&parts), || {
+        let (count, rest) = made("20kB", 1_000_000, 2, Some(parts), || {
             looks += 1;
             assert_eq!(fs::metadata(parts.join(UNDER_WAY)).unwrap().len() % LINE as u64, 0);
             looks < 3
         });
         assert!(rest.is_empty());
-        let kept: Vec<PathBuf> = fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let kept: Vec<PathBuf> = fs::read_dir(parts).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(0 < count && count < 1_000_000);
         assert_eq!(sweep::Done::read(&kept).unwrap().runs(), count);
         // A run that does not end is none.
-        assert_eq!(made("100GB", 4, 2, Some(&parts), || false).0, 0);
-        fs::remove_dir_all(&parts).unwrap();
+        assert_eq!(made("100GB", 4, 2, Some(parts), || false).0, 0);
     }
 
     #[test]

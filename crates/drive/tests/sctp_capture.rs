@@ -1,10 +1,8 @@
 //! A transfer over SCTP in a scenario, and what an independent reader says of its capture.
 
-use std::fs;
-
 use airloom_drive::run;
 use airloom_drive::virtual_time::Outcome;
-use airloom_testkit::tshark;
+use airloom_testkit::{Folder, tshark};
 use airloom_world::scenario::Scenario;
 
 fn scenario(sctp: &str) -> Scenario {
@@ -35,10 +33,9 @@ fn every_packet_of_a_transfer_reads_well_and_has_a_good_checksum() {
             .into_iter()
             .enumerate()
     {
-        let folder = std::env::temp_dir().join(format!("airloom-sctp-{n}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let trace = folder.join("trace.pcapng");
-        let results = run::simulate(&scenario(settings), "0123456789", Some(&folder), |_| true).unwrap();
+        let folder = Folder::new(&format!("sctp-{n}"));
+        let trace = folder.0.join("trace.pcapng");
+        let results = run::simulate(&scenario(settings), "0123456789", Some(&folder.0), |_| true).unwrap();
         assert_eq!(results.outcome, Outcome::Complete);
         assert_eq!(results.summary.values["transfers"], 1.0);
         let count = |filter: &str| {
@@ -53,6 +50,5 @@ fn every_packet_of_a_transfer_reads_well_and_has_a_good_checksum() {
         assert!(count("sctp.chunk_type == 1") >= 1 && count("sctp.chunk_type == 3") >= 1);
         let data = if n == 1 { count("sctp.chunk_type == 64") } else { count("sctp.chunk_type == 0") };
         assert!(data > 200, "{settings}: {data}");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

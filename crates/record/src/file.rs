@@ -57,36 +57,28 @@ impl Drop for CaptureFile {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use airloom_testkit::Folder;
 
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("airloom-record-{name}-{}", std::process::id()));
-        // Another process of the same number may have failed here.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        folder
-    }
+    use super::*;
 
     #[test]
     fn a_capture_that_was_not_finished_leaves_nothing() {
-        let folder = folder("unfinished");
-        let capture = CaptureFile::create(folder.join("trace.pcapng"), &About::default()).unwrap();
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        let folder = Folder::new("record-unfinished");
+        let capture = CaptureFile::create(folder.0.join("trace.pcapng"), &About::default()).unwrap();
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
         drop(capture);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
     }
 
     #[test]
     fn a_finished_capture_has_its_name() {
-        let folder = folder("finished");
-        let path = folder.join("trace.pcapng");
+        let folder = Folder::new("record-finished");
+        let path = folder.0.join("trace.pcapng");
         let mut capture = CaptureFile::create(&path, &About::default()).unwrap();
         capture.write(&Outbox::default()).unwrap();
         capture.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
     }
 
     #[cfg(target_os = "linux")]

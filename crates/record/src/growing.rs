@@ -231,28 +231,11 @@ impl PageWriter for Pages {
 mod tests {
     use airloom_base::record::{Event, PacketFacts, PageRecord, PointKind, Record};
     use airloom_base::{Direction, Instant, Outbox, Point};
+    use airloom_testkit::Folder;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
     use super::*;
-
-    struct Folder(std::path::PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Folder {
-            let folder = std::env::temp_dir().join(format!("airloom-growing-{name}-{}", std::process::id()));
-            // Another process of the same number may have failed here.
-            let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder).unwrap();
-            Folder(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
 
     fn outbox() -> (Outbox, Point) {
         let mut outbox = Outbox::default();
@@ -275,7 +258,7 @@ mod tests {
     #[test]
     fn rows_of_several_groups_come_back_in_their_order_and_few_of_them_are_ever_in_memory() {
         const ROWS: u64 = 1_100_000;
-        let folder = Folder::new("groups");
+        let folder = Folder::new("growing-groups");
         let metadata = [("airloom.seed".to_owned(), "7".to_owned())];
         let mut files = TableFiles::create(&folder.0, &["packets", "flows"], &metadata).unwrap();
         let (mut outbox, point) = outbox();
@@ -323,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_is_a_file_with_all_columns_and_one_that_was_not_asked_for_is_none() {
-        let folder = Folder::new("empty");
+        let folder = Folder::new("growing-empty");
         let files = TableFiles::create(&folder.0, &["states"], &[]).unwrap();
         files.finish(Tables::default()).unwrap();
         let found: Vec<_> =
@@ -337,7 +320,7 @@ mod tests {
 
     #[test]
     fn texts_that_differ_from_row_to_row_are_kept_as_they_are() {
-        let folder = Folder::new("texts");
+        let folder = Folder::new("growing-texts");
         let files = TableFiles::create(&folder.0, &["pages"], &[]).unwrap();
         let (mut outbox, _) = outbox();
         for page in 0..300 {

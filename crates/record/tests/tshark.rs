@@ -1,13 +1,12 @@
 //! An independent reader judges what is written: tshark and capinfos.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::{Body, Direction, Instant, Outbox, Packet, Point, Station};
 use airloom_record::{About, CaptureFile};
-use airloom_testkit::tshark;
+use airloom_testkit::{Folder, tshark};
 use airloom_wire::{edge, ip, udp};
 
 /// Is there somebody to ask?
@@ -16,16 +15,15 @@ fn have_tshark() -> bool {
 }
 
 struct Capture {
-    folder: PathBuf,
+    _folder: Folder,
     path: PathBuf,
 }
 
 impl Capture {
     fn write(name: &str, outbox: &Outbox) -> Capture {
-        let folder = std::env::temp_dir().join(format!("airloom-tshark-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new(&format!("tshark-{name}"));
         // tshark gives up its rights when root starts it, so others must be able to read.
-        let path = folder.join("trace.pcapng");
+        let path = folder.0.join("trace.pcapng");
         let about = About {
             comment: "scenario test, seed 1, run 0123456789".to_owned(),
             application: "airloom 0.1.0".to_owned(),
@@ -34,18 +32,12 @@ impl Capture {
         let mut file = CaptureFile::create(&path, &about).unwrap();
         file.write(outbox).unwrap();
         file.finish().unwrap();
-        Capture { folder, path }
+        Capture { _folder: folder, path }
     }
 
     /// The fields of every frame that `filter` shows, one line each.
     fn fields(&self, filter: &str, fields: &[&str]) -> Vec<String> {
         tshark::fields(&self.path, &["--enable-heuristic", "rlc_udp", "-Y", filter], fields)
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -263,7 +263,7 @@ mod tests {
     use airloom_content::http::v3::{Priority, Read, Streams};
 
     use super::*;
-    use crate::h3::tests::Temporary;
+    use crate::h3::tests::folder_with;
 
     /// What a client says arrives at this server; nothing comes back.
     struct Wire<'a>(&'a mut v3::Connection, BTreeSet<u64>);
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn little_is_read_of_files_that_no_stream_has_room_for() {
         const SIZE: u64 = 1_000_000;
-        let temporary = Temporary::with("room", &[("file", SIZE as usize)]);
+        let temporary = folder_with("room", &[("file", SIZE as usize)]);
         let folder = Folder::new(&temporary.0).unwrap();
         let mut client = v3::Connection::client(v3::Options::default());
         client.begin([2, 6, 10]);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v3::{self, Event, Priority};
+use airloom_testkit::Folder;
 use noq_proto::{Dir, VarInt};
 use tokio::sync::{Notify, oneshot};
 
@@ -23,25 +23,13 @@ use crate::daemon::streams::Clients;
 /// Longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder that is removed at the end.
-pub(super) struct Temporary(pub(super) PathBuf);
-
-impl Temporary {
-    /// With files of these sizes.
-    pub(super) fn with(name: &str, files: &[(&str, usize)]) -> Temporary {
-        let path = std::env::temp_dir().join(format!("airloom-h3-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        for (file, size) in files {
-            std::fs::write(path.join(file), vec![b'x'; *size]).unwrap();
-        }
-        Temporary(path)
+/// A folder with files of these sizes.
+pub(super) fn folder_with(name: &str, files: &[(&str, usize)]) -> Folder {
+    let folder = Folder::new(&format!("h3-{name}"));
+    for (file, size) in files {
+        std::fs::write(folder.0.join(file), vec![b'x'; *size]).unwrap();
     }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    folder
 }
 
 /// What has come of an answer.
@@ -124,7 +112,7 @@ impl Client {
 }
 
 /// Serves `folder` while `client` does what it does, which may end the server by the second of what it is given.
-fn serving(folder: &Temporary, client: impl AsyncFnOnce(Client, &Notify)) {
+fn serving(folder: &Folder, client: impl AsyncFnOnce(Client, &Notify)) {
     let options = Options {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         folder: folder.0.clone(),
@@ -150,7 +138,7 @@ fn serving(folder: &Temporary, client: impl AsyncFnOnce(Client, &Notify)) {
 
 #[test]
 fn a_server_that_is_told_to_stop_ends_when_all_has_arrived_and_says_so() {
-    let folder = Temporary::with("stop", &[("file", 2_000_000)]);
+    let folder = folder_with("stop", &[("file", 2_000_000)]);
     serving(&folder, async |mut client, stop| {
         let stream = client.ask("/file").await;
         client.until(|client| client.answers.contains_key(&stream)).await;
@@ -165,7 +153,7 @@ fn a_server_that_is_told_to_stop_ends_when_all_has_arrived_and_says_so() {
 
 #[test]
 fn every_answer_has_the_date_and_the_server_once() {
-    let folder = Temporary::with("fields", &[("file", 10)]);
+    let folder = folder_with("fields", &[("file", 10)]);
     serving(&folder, async |mut client, _| {
         client.ask("/file").await;
         client.ask("/none").await;
@@ -192,7 +180,7 @@ fn a_file_that_is_there_is_not_said_to_be_missing_when_descriptors_run_out() {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
         return;
     }
-    let folder = Temporary::with("few", &[("file", 300_000)]);
+    let folder = folder_with("few", &[("file", 300_000)]);
     serving(&folder, async |mut client, _| {
         let mut asked = Vec::new();
         for _ in 0..99 {
@@ -211,7 +199,7 @@ fn a_file_that_is_there_is_not_said_to_be_missing_when_descriptors_run_out() {
 
 #[test]
 fn answers_that_are_equal_come_one_after_another_and_one_that_may_wait_comes_last() {
-    let folder = Temporary::with("order", &[("one", 1_500_000), ("two", 1_500_000)]);
+    let folder = folder_with("order", &[("one", 1_500_000), ("two", 1_500_000)]);
     for waits in [false, true] {
         serving(&folder, async |mut client, _| {
             let (one, two) = (client.ask("/one").await, client.ask("/two").await);

@@ -1,12 +1,12 @@
 //! What tests in real time share.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use airloom_drive::real_time::{self, Files, Report};
 use airloom_drive::run::Results;
 use airloom_drive::virtual_time::Until;
+pub use airloom_testkit::Folder;
 use airloom_testkit::skip;
 use airloom_world::scenario::Scenario;
 
@@ -23,30 +23,6 @@ pub fn laboratory(test: &str, programs: &[&str]) -> Option<MutexGuard<'static, (
             skip(&format!("drive/{test}"), &why);
             None
         }
-    }
-}
-
-/// A folder that is gone when this is.
-pub struct Folder(PathBuf);
-
-impl Folder {
-    /// An empty folder.
-    pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("airloom-real-time-{name}-{}", std::process::id()));
-        // Another process of the same number may have been killed here.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-    /// The path of a file in it.
-    pub fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

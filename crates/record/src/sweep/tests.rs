@@ -1,28 +1,10 @@
 use std::collections::BTreeMap;
-use std::env::temp_dir;
 use std::sync::Arc;
+
+use airloom_testkit::Folder;
 
 use super::*;
 use crate::columns::{Column, Values};
-
-/// A folder that goes when it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = temp_dir().join(format!("airloom-sweep-{name}-{}", std::process::id()));
-        // Another process of the same number may have failed here.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn names() -> Vec<String> {
     ["runs", "flows", "pages", "rate"].map(str::to_owned).into()
@@ -91,7 +73,7 @@ fn how_runs_were_grouped_and_where_they_lie_does_not_show() {
     assert!(all(&[&one, &one, &two, &other, &two]) == expected, "what is there twice counts once");
     assert!(all(&[&one, &two]) != expected);
 
-    let folder = Folder::new("grouped");
+    let folder = Folder::new("sweep-grouped");
     keep(&[Source::Part(&two)], &names(), &folder.0).unwrap();
     keep(&[Source::Part(&other), Source::Part(&one)], &names(), &folder.0).unwrap();
     let kept: Vec<PathBuf> = ["0", "1"].map(|name| folder.0.join(name)).into();
@@ -150,7 +132,7 @@ fn what_was_lost_gives_way_to_the_same_run_made_later() {
     assert!(all(&[&made, &lost]) == all(&[&made]));
     assert!(all(&[&lost])[0] != all(&[&made])[0]);
 
-    let folder = Folder::new("lost");
+    let folder = Folder::new("sweep-lost");
     keep(&[Source::Part(&lost)], &names(), &folder.0).unwrap();
     let mut kept = vec![folder.0.join("0")];
     assert_eq!(Done::read(&kept).unwrap().runs(), 0, "it is made again");
@@ -181,7 +163,7 @@ fn names_of_summaries_are_sorted_whoever_has_them() {
 
 #[test]
 fn a_file_that_was_cut_anywhere_is_named() {
-    let folder = Folder::new("cut");
+    let folder = Folder::new("sweep-cut");
     keep(&[Source::Part(&three()[0])], &names(), &folder.0).unwrap();
     let kept = folder.0.join("0");
     let path = kept.join("flows.parquet");
@@ -195,7 +177,7 @@ fn a_file_that_was_cut_anywhere_is_named() {
 
 #[test]
 fn what_cannot_be_written_is_named_and_leaves_nothing() {
-    let folder = Folder::new("unwritten");
+    let folder = Folder::new("sweep-unwritten");
     let place = folder.0.join("none");
     let [one, ..] = three();
     for error in
