@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::message::Fields;
+use super::message::{Fields, is_token};
 
 /// Lifetime of an alternative that names none, in seconds (RFC 7838, 3.1).
 const USUAL_MAX_AGE: u32 = 24 * 3600;
@@ -149,10 +149,6 @@ impl<'a> Cursor<'a> {
             }
         }
     }
-}
-
-fn is_token(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
 }
 
 fn is_text(octet: u8) -> bool {

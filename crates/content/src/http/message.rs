@@ -261,6 +261,11 @@ pub const fn reason(status: u16) -> &'static str {
     }
 }
 
+/// Is it an octet of tokens, as names of fields are (RFC 9110, 5.6.2)?
+pub fn is_token(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

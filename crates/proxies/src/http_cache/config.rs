@@ -2,6 +2,7 @@
 
 use airloom_base::units::Octets;
 use airloom_base::{ConfigError, Duration};
+use airloom_content::http::message::is_token;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -117,7 +118,6 @@ impl Config {
             return Err(ConfigError::at("ports", "names no port; leave it out for the usual one"));
         }
         //= RFC 9110 (7.6.3): a pseudonym is a token.
-        let is_token = |o: u8| o.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&o);
         if self.name().is_empty() || !self.name().bytes().all(is_token) {
             return Err(ConfigError::at("name", "must be a word of letters, digits, - and ."));
         }

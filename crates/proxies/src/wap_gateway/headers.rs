@@ -1,5 +1,6 @@
 //! Compact headers of the clients as text.
 
+use airloom_content::http::message::is_token;
 use airloom_transports::wsp::headers::{self, Pages};
 
 /// Names and values.
@@ -22,10 +23,6 @@ pub(super) fn decode(octets: &[u8]) -> Option<Headers> {
         fine.then(|| (header.name.into_owned(), value))
     });
     Some(text.collect())
-}
-
-fn is_token(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
 }
 
 /// A content type by itself, and what follows it.
