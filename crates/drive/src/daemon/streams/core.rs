@@ -75,7 +75,7 @@ impl<A: Served> Core<A> {
         let mut cx = Cx { now: self.clock.now(), records: &mut self.records };
         call(&mut self.app, &mut cx, &mut self.net);
         let orders = Orders {
-            connect: std::iter::from_fn(|| self.net.poll_asked()).collect(),
+            connect: self.net.asked.drain(..).rev().collect(),
             look_up: std::iter::from_fn(|| self.app.poll_lookup()).collect(),
         };
         while let Some(line) = self.app.poll_log() {

@@ -59,7 +59,7 @@ pub(super) struct Net {
     /// How many connections there have been.
     flows: u32,
     /// Connections that were asked for.
-    asked: Vec<(SocketId, SocketAddr)>,
+    pub(super) asked: Vec<(SocketId, SocketAddr)>,
     /// Whose turn it is: its task looks again by itself.
     turn: Option<SocketId>,
     reads_left: u32,
@@ -125,11 +125,6 @@ impl Net {
             slot.stream = None;
             slot.wake();
         }
-    }
-
-    /// The next connection that was asked for.
-    pub(super) fn poll_asked(&mut self) -> Option<(SocketId, SocketAddr)> {
-        self.asked.pop()
     }
 
     /// An application is about to be called because of `socket`.
