@@ -285,7 +285,7 @@ impl Netlink {
 
 /// The result in an answer to request `sequence`; `None` if there is none in it.
 fn acknowledgement(answer: &[u8], sequence: u32) -> Option<io::Result<()>> {
-    let mut ours = messages_of(answer).filter(|(kind, of, _)| (*kind, *of) == (libc::NLMSG_ERROR, sequence));
+    let mut ours = messages_of(answer).filter(|(kind, of, ..)| (*kind, *of) == (libc::NLMSG_ERROR, sequence));
     let code = ours.find_map(|(.., body)| body.first_chunk())?;
     Some(match i32::from_ne_bytes(*code) {
         0 => Ok(()),
@@ -293,16 +293,16 @@ fn acknowledgement(answer: &[u8], sequence: u32) -> Option<io::Result<()>> {
     })
 }
 
-/// The messages of an answer: of each its kind, its number, and what is behind its header.
-pub(super) fn messages_of(mut answer: &[u8]) -> impl Iterator<Item = (i32, u32, &[u8])> {
+/// The messages of an answer: of each its kind, its number, its flags, and what is behind its header.
+pub(super) fn messages_of(mut answer: &[u8]) -> impl Iterator<Item = (i32, u32, i32, &[u8])> {
     std::iter::from_fn(move || {
         let header: &[u8; 16] = answer.first_chunk()?;
         let len = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        let kind = u16::from_ne_bytes([header[4], header[5]]);
+        let [kind, flags] = [4, 6].map(|at| i32::from(u16::from_ne_bytes([header[at], header[at + 1]])));
         let number = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]);
         let body = &answer[16..len.clamp(16, answer.len())];
         answer = answer.get(len.max(16).next_multiple_of(4)..).unwrap_or_default();
-        Some((i32::from(kind), number, body))
+        Some((kind, number, flags, body))
     })
 }
 

@@ -165,14 +165,16 @@ pub(super) fn is_claimed(part: &str) -> io::Result<bool> {
     asked.seal(0);
     let socket = netlink::open(SockProtocol::NetlinkNetFilter)?;
     sendto(socket.as_raw_fd(), &asked.octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
-    let mut found = false;
+    let (mut found, mut is_torn) = (false, false);
     let mut answer = [0; 8192];
     loop {
         let len = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         results(&answer[..len])?;
-        for (kind, _, body) in messages_of(&answer[..len]) {
+        for (kind, _, flags, body) in messages_of(&answer[..len]) {
+            // Where tables came or went meanwhile one may be left out.
+            is_torn |= flags & libc::NLM_F_DUMP_INTR != 0;
             if kind == libc::NLMSG_DONE {
-                return Ok(found);
+                return if is_torn { is_claimed(part) } else { Ok(found) };
             }
             // Nothing but the name is text there.
             found |= body.windows(part.len()).any(|octets| octets == part.as_bytes());
@@ -337,7 +339,7 @@ fn change(requests: Vec<Message>) -> io::Result<OwnedFd> {
 /// How many requests succeeded by this answer, or the error of the first that did not.
 fn results(answer: &[u8]) -> io::Result<usize> {
     let mut count = 0;
-    for (kind, _, body) in messages_of(answer) {
+    for (kind, .., body) in messages_of(answer) {
         if let (libc::NLMSG_ERROR, Some(code)) = (kind, body.first_chunk()) {
             match i32::from_ne_bytes(*code) {
                 0 => count += 1,

@@ -258,6 +258,8 @@ fn lock() -> io::Result<OwnedFd> {
     for _ in 0..PATIENCE.as_nanos() / STEP.as_nanos() {
         match rules::claim(LOCK) {
             Err(error) if rules::is_taken(&error) => {
+                // Who has no rights over the network is refused likewise, and cannot look either.
+                rules::is_claimed(LOCK)?;
                 pace::sleep(&mut [], STEP)?;
             }
             result => return result,
