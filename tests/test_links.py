@@ -22,3 +22,4 @@ def test_a_laboratory_of_a_scenario_that_is_read_already_sets_its_keys_and_has_i
     assert lab.scenario.understood["hosts"]["mobile"]["real"] is True
     assert lab.scenario.seed == 9
     assert al.lab(scenario, enter=False).scenario is scenario
+    assert al.lab(scenario, overrides={"run.seed": 7}, enter=False).scenario.seed == 7

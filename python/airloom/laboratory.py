@@ -81,7 +81,9 @@ def lab(
         scenario = name
         if overrides or real:
             keys, hosts = {**name.overrides, **(overrides or {})}, (*name.real, *real)
-            scenario = parse(name.text, name.file, keys, hosts).with_seed(name.seed)
+            scenario = parse(name.text, name.file, keys, hosts)
+            if "run.seed" not in (overrides or {}):
+                scenario = scenario.with_seed(name.seed)
     else:
         scenario = find(str(name), overrides, real, outside, loopback)
     if seed is not None:
@@ -345,8 +347,7 @@ class Program:
                     open_ends.register(pipe, selectors.EVENT_WRITE if pipe is self.stdin else selectors.EVENT_READ)
             while open_ends.get_map():
                 if end is not None and time.monotonic() > end:
-                    so_far = [bytes(self._read[pipe]) if pipe else None for pipe in (self.stdout, self.stderr)]
-                    raise subprocess.TimeoutExpired(self.args, timeout or 0, *so_far)
+                    raise self._expired(timeout)
                 for key, _ in open_ends.select(None if end is None else max(end - time.monotonic(), 0)):
                     file = cast("IO[Any]", key.fileobj)
                     if file is self.stdin:
@@ -359,8 +360,15 @@ class Program:
                         continue
                     open_ends.unregister(file)
                     file.close()
-        self.wait(None if end is None else max(end - time.monotonic(), 0))
+        try:
+            self.wait(None if end is None else max(end - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            raise self._expired(timeout) from None
         return self._whole(self.stdout), self._whole(self.stderr)
+
+    def _expired(self, timeout: float | None) -> subprocess.TimeoutExpired:
+        so_far = [bytes(self._read[pipe]) if pipe else None for pipe in (self.stdout, self.stderr)]
+        return subprocess.TimeoutExpired(self.args, timeout or 0, *so_far)
 
     def _whole(self, file: IO[Any] | None) -> Any:
         if file is None:
