@@ -20,6 +20,7 @@ impl Segments {
     ) {
         let prior_una = tx.snd.una();
         let wide = |(left, right): (u32, u32)| (widen(prior_una, left), widen(prior_una, right));
+        let mut twice = None;
         for (i, block) in blocks.iter().enumerate() {
             let (left, right) = wide(*block);
             if left >= right || right > tx.snd.nxt() {
@@ -27,13 +28,14 @@ impl Segments {
             }
             if i == 0 && self.is_duplicate_report(ack, (left, right), blocks.get(1).map(|b| wide(*b))) {
                 self.take_duplicate_report(tx, left, right, prior_una, news);
+                twice = Some((left, right)).filter(|_| left >= ack);
                 continue;
             }
-            let left = left.max(prior_una);
-            // An honest peer has at most one range for each segment; see `Scoreboard::has_room`.
-            if left < right && self.sacked.count() <= tx.snd.sent().len() {
-                self.take_block(tx, now, left, right, news);
-            }
+            self.take_outstanding(tx, now, (left, right), news);
+        }
+        // What came twice has come, also where the block around it is none of ours, since it reaches beyond what was sent.
+        if let Some(block) = twice {
+            self.take_outstanding(tx, now, block, news);
         }
         if (tx.mode() != Mode::Loss || self.undo.marker.is_some())
             && let Some(from) = news.late_from.take()
@@ -85,6 +87,20 @@ impl Segments {
                 }
                 self.undo.answered(1);
             }
+        }
+    }
+
+    fn take_outstanding(
+        &mut self,
+        tx: &mut Sender,
+        now: Instant,
+        (left, right): (u64, u64),
+        news: &mut News,
+    ) {
+        let left = left.max(tx.snd.una());
+        // An honest peer has at most one range for each segment; see `Scoreboard::has_room`.
+        if left < right && self.sacked.count() <= tx.snd.sent().len() {
+            self.take_block(tx, now, left, right, news);
         }
     }
 
